@@ -1,0 +1,9 @@
+# Highest layer first, as the linker wants it.
+sl_libs = libweb.a liblauncher.a libexecutor.a libkernels.a libstore.a libcommon.a \
+	$(DEPS_LIBS) $(DNNL_LIBS) -lpthread
+
+bin_PROGRAMS += shardlaunch
+shardlaunch_SOURCES = %D%/main.c
+shardlaunch_LDADD = $(sl_libs)
+# common/ holds one C++ file (the TOML face): link as C++.
+nodist_EXTRA_shardlaunch_SOURCES = dummy.cxx

@@ -1,0 +1,2 @@
+noinst_LIBRARIES += libkernels.a
+libkernels_a_SOURCES = common/err.h

@@ -1,0 +1,2 @@
+noinst_LIBRARIES += liblauncher.a
+liblauncher_a_SOURCES = common/err.h

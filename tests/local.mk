@@ -1,0 +1,30 @@
+# Unit tests are cmocka programs that print TAP; tests of programs are bats files.
+TEST_EXTENSIONS = .t .bats .sh
+tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+T_LOG_DRIVER = $(tap_driver)
+SH_LOG_DRIVER = $(tap_driver)
+BATS_LOG_DRIVER = $(tap_driver)
+SH_LOG_COMPILER = $(SHELL)
+BATS_LOG_COMPILER = bats --tap
+AM_TESTS_ENVIRONMENT = srcdir='$(abs_top_srcdir)'; export srcdir; \
+	builddir='$(abs_top_builddir)'; export builddir; \
+	CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT;
+
+test_cflags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+test_libs = $(sl_libs) $(CMOCKA_LIBS) -lm
+
+TESTS += %D%/layers.sh
+EXTRA_DIST += %D%/layers.sh
+
+include %D%/unit/common/local.mk
+include %D%/unit/store/local.mk
+include %D%/unit/kernels/local.mk
+include %D%/unit/executor/local.mk
+include %D%/unit/launcher/local.mk
+include %D%/unit/web/local.mk
+include %D%/unit/data/local.mk
+include %D%/cli/local.mk
+include %D%/launcher/local.mk
+include %D%/web/local.mk
+include %D%/bench/local.mk
+include %D%/golden/local.mk
