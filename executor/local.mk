@@ -1,2 +1,5 @@
 noinst_LIBRARIES += libexecutor.a
-libexecutor_a_SOURCES = common/err.h
+libexecutor_a_SOURCES = \
+	%D%/job.h \
+	%D%/report.h \
+	%D%/graph/graph.h
