@@ -1,2 +1,3 @@
 noinst_LIBRARIES += liblauncher.a
-liblauncher_a_SOURCES = common/err.h
+liblauncher_a_SOURCES = \
+	%D%/recorder.h

@@ -1,2 +1,4 @@
 noinst_LIBRARIES += libstore.a
-libstore_a_SOURCES = common/err.h
+libstore_a_SOURCES = \
+	%D%/store.h \
+	%D%/jobs.h
