@@ -2,4 +2,6 @@ noinst_LIBRARIES += libexecutor.a
 libexecutor_a_SOURCES = \
 	%D%/job.h \
 	%D%/report.h \
-	%D%/graph/graph.h
+	%D%/graph/graph.h \
+	%D%/ctl.c %D%/ctl.h \
+	%D%/rank.h

@@ -1,0 +1,55 @@
+#ifndef SL_RANK_H
+#define SL_RANK_H
+
+/*
+ * rank.h - one rank's process: what its agent hands it, what it does, and how it leaves
+ *
+ * The agent re-executes the program as `shardlaunch rank FD`. FD is a memfd that holds a struct
+ * sl_rank_start followed at once by the job as canonical TOML (sl_job_text), no final zero. The
+ * descriptors named in it are inherited. PMIx finds its server by the environment.
+ *
+ * A rank prints to stderr only when it fails (one line, with a hint); progress goes to the report
+ * socket. TERM, INT, HUP, USR1 and USR2 are ignored from the agent on.
+ */
+
+#include <stdint.h>
+
+#include "executor/job.h"
+
+enum {
+    SL_RANK_MAGIC = 0x4b4e5253, /* "SRNK" */
+    SL_RANK_VERSION = 1,
+    SL_RANK_MAX_TEXT = 1 << 20, /* bytes of a job's text */
+};
+
+struct sl_rank_start {
+    uint32_t magic, version;
+    int64_t job;           /* id in the store */
+    int32_t attempt;       /* from 1 */
+    int32_t rank, ranks;   /* of the job; must be what PMIx says */
+    int32_t local, nlocal; /* of this node; one node: the same numbers */
+    int32_t threads;       /* for this rank's loops, at least 1 */
+    double hang_timeout;   /* seconds a collective may wait; 0: for ever */
+    int64_t arena_bytes;   /* of each arena: the plan's total */
+    int32_t ctl_fd;        /* memfd of the node's struct sl_ctl */
+    int32_t report_fd;     /* SEQPACKET, non-blocking use; -1: no reports wanted */
+    int32_t arena_fd[SL_MAX_RANKS]; /* by local rank, mine included */
+    uint32_t text_bytes;   /* of the job text that follows */
+};
+
+/* Exit statuses of a rank. A signal's death is the agent's to see. */
+enum sl_rank_status {
+    SL_RANK_DONE = 0,     /* all steps done, reports sent */
+    SL_RANK_FAILED = 1,   /* the job failed here: not a finite loss, or a broken promise of ours */
+    SL_RANK_USAGE = 2,    /* the job file or data is wrong: a person can mend it */
+    SL_RANK_MEMORY = 3,   /* arena or plan do not agree, or memory ran out */
+    SL_RANK_MACHINE = 5,  /* this machine refused: map, PMIx, files */
+    SL_RANK_HANG = 6,     /* a collective's deadline passed; the line names who was missing */
+    SL_RANK_STOPPED = 75, /* the agent's stop flag: left at a step boundary that all agreed on */
+    SL_RANK_PEER = 76,    /* a peer failed first: never the cause */
+};
+
+/* The whole life of a rank; `fd` is closed. Returns one of the statuses above, for exit(). */
+int sl_rank_main(int fd);
+
+#endif
