@@ -10,7 +10,7 @@
 
 #include "executor/graph/graph.h"
 
-enum { MAGIC = 0x4c544353, VERSION = 1, MAX_UNITS = 1 << 16 };
+enum { CTL_MAGIC = 0x4c544353, CTL_VERSION = 1, MAX_UNITS = 1 << 16 };
 
 const char *const sl_phase_names[SL_PHASES] = { "starting", "loading", "computing", "waiting",
                                                 "done",     "stopped", "failed" };
@@ -26,8 +26,8 @@ int sl_ctl_init(struct sl_ctl *c, int ranks, int units, struct sl_err *err)
 {
     if (!sl_ctl_size(ranks, units))
         return sl_fail(err, SL_USAGE, "no control block for %d ranks and %d units", ranks, units);
-    c->magic = MAGIC;
-    c->version = VERSION;
+    c->magic = CTL_MAGIC;
+    c->version = CTL_VERSION;
     c->ranks = ranks;
     c->units = units;
     atomic_store(&c->culprit, -1);
@@ -42,7 +42,7 @@ int sl_ctl_init(struct sl_ctl *c, int ranks, int units, struct sl_err *err)
 
 int sl_ctl_check(const struct sl_ctl *c, size_t bytes, int ranks, int units, struct sl_err *err)
 {
-    if (bytes < sizeof *c || c->magic != MAGIC || c->version != VERSION)
+    if (bytes < sizeof *c || c->magic != CTL_MAGIC || c->version != CTL_VERSION)
         return sl_fail(err, SL_BUG, "the control block is not one of this version");
     if (c->ranks != ranks || c->units != units || bytes < sl_ctl_size(ranks, units))
         return sl_fail(err, SL_BUG,
