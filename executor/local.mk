@@ -5,3 +5,4 @@ libexecutor_a_SOURCES = \
 	%D%/graph/graph.h \
 	%D%/ctl.c %D%/ctl.h \
 	%D%/rank.h
+include %D%/data/local.mk
