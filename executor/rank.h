@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#include "executor/data/dataset.h"
 #include "executor/job.h"
 
 enum {
@@ -34,6 +35,7 @@ struct sl_rank_start {
     int32_t ctl_fd;        /* memfd of the node's struct sl_ctl */
     int32_t report_fd;     /* SEQPACKET, non-blocking use; -1: no reports wanted */
     int32_t arena_fd[SL_MAX_RANKS]; /* by local rank, mine included */
+    struct sl_dataset_files data; /* of sl_dataset_prepare(), called before ranks start */
     uint32_t text_bytes;   /* of the job text that follows */
 };
 
