@@ -16,8 +16,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-
-enum sl_dtype { SL_F32, SL_BF16, SL_I32, SL_DTYPES };
+#include "kernels/dtype.h"
 
 enum sl_cat {
     SL_CAT_PARAMETERS,

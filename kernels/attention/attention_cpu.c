@@ -1,0 +1,146 @@
+#include "kernels/attention/attention.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "kernels/attention/attention_tile.h"
+#include "kernels/cpu.h"
+#include "kernels/gemm.h"
+
+struct job {
+    const void *a;
+    int64_t blocks; /* of queries, in a sample */
+    atomic_int failed;
+};
+
+/* Scores of queries [q0, q0 + nq) against keys [0, q0 + nq); row length is ld. */
+static int scores(const float *q, const float *k, int64_t stride, int64_t d, int64_t nq, int64_t nk,
+                  float *s, int64_t ld)
+{
+    return sl_gemm(&(struct sl_gemm){.tb = 1, .m = nq, .n = nk, .k = d, .a = q, .lda = stride, .b = k,
+                                     .ldb = stride, .c = s, .ldc = ld}, NULL);
+}
+
+/* One (sample, head, block of queries). */
+static void block_of(void *arg, int64_t from, int64_t to, int thread)
+{
+    struct job *job = arg;
+    const struct sl_k_attention *a = job->a;
+    int64_t d = a->width / a->heads, stride = 3 * a->width, ld = sl_att_row(a->context);
+    int64_t pair = from / job->blocks, block = job->blocks - 1 - from % job->blocks;
+    int64_t sample = pair / a->heads, head = pair % a->heads;
+    int64_t q0 = block * SL_ATT_QUERIES;
+    int64_t nq = a->context - q0 < SL_ATT_QUERIES ? a->context - q0 : SL_ATT_QUERIES, nk = q0 + nq;
+    int64_t row0 = sample * a->context;
+    const float *q = a->qkv + row0 * stride + head * d, *k = q + a->width, *v = k + a->width;
+    float *s = (float *)a->scratch + thread * sl_att_fwd_floats(a->context);
+    float scale = (float)(1 / sqrt((double)d));
+
+    (void)to;
+    if (scores(q + q0 * stride, k, stride, d, nq, nk, s, ld) < 0)
+        job->failed = 1;
+    for (int64_t i = 0; i < nq; i++) {
+        float *p = s + i * ld, max = -INFINITY, sum = 0;
+        int64_t n = q0 + i + 1;
+
+        for (int64_t j = 0; j < n; j++)
+            max = p[j] > max ? p[j] : max;
+        for (int64_t j = 0; j < n; j++) {
+            p[j] = expf((p[j] - max) * scale);
+            sum += p[j];
+        }
+        for (int64_t j = 0; j < n; j++)
+            p[j] /= sum;
+        for (int64_t j = n; j < nk; j++)
+            p[j] = 0;
+        a->lse[(row0 + q0 + i) * a->heads + head] = max * scale + logf(sum);
+    }
+    if (sl_gemm(&(struct sl_gemm){.m = nq, .n = d, .k = nk, .a = s, .lda = ld, .b = v, .ldb = stride,
+                                  .c = a->y + (row0 + q0) * a->width + head * d, .ldc = a->width},
+                NULL) < 0)
+        job->failed = 1;
+}
+
+int SL_CPU(attention)(struct sl_dev *dev, const struct sl_k_attention *a, struct sl_err *err)
+{
+    struct job job = {.a = a};
+
+    job.blocks = (a->context + SL_ATT_QUERIES - 1) / SL_ATT_QUERIES;
+    sl_par_each(dev, a->samples * a->heads * job.blocks, block_of, &job);
+    if (job.failed)
+        return sl_fail(err, SL_SYSTEM, "attention: oneDNN refused a matrix product");
+    return 0;
+}
+
+/* p <- exp(s scale - lse), then ds (holding dy . v) <- p (ds - D) scale, for nq rows. */
+static void probabilities(const struct sl_k_attention_bwd *a, int64_t row, int64_t head, int64_t q0,
+                          int64_t nq, float *s, float *ds, int64_t ld)
+{
+    int64_t d = a->width / a->heads, nk = q0 + nq;
+    float scale = (float)(1 / sqrt((double)d));
+
+    for (int64_t i = 0; i < nq; i++) {
+        const float *y = a->y + (row + q0 + i) * a->width + head * d;
+        const float *dy = a->dy + (row + q0 + i) * a->width + head * d;
+        float *p = s + i * ld, *g = ds + i * ld, dot = 0;
+        float lse = a->lse[(row + q0 + i) * a->heads + head];
+        int64_t n = q0 + i + 1;
+
+        for (int64_t j = 0; j < d; j++)
+            dot += y[j] * dy[j];
+        for (int64_t j = 0; j < n; j++) {
+            p[j] = expf(p[j] * scale - lse);
+            g[j] = p[j] * (g[j] - dot) * scale;
+        }
+        for (int64_t j = n; j < nk; j++)
+            p[j] = g[j] = 0;
+    }
+}
+
+/* One (sample, head): blocks of queries from the last, which reaches every key, to the first. */
+static void pair_of(void *arg, int64_t from, int64_t to, int thread)
+{
+    struct job *job = arg;
+    const struct sl_k_attention_bwd *a = job->a;
+    int64_t d = a->width / a->heads, w = a->width, stride = 3 * w, ld = sl_att_row(a->context);
+    int64_t head = from % a->heads, row0 = from / a->heads * a->context;
+    const float *q = a->qkv + row0 * stride + head * d, *k = q + w, *v = k + w;
+    float *dq = a->dqkv + row0 * stride + head * d, *dk = dq + w, *dv = dk + w;
+    float *s = (float *)a->scratch + thread * sl_att_bwd_floats(a->context);
+    float *ds = s + SL_ATT_QUERIES * ld, beta = 0;
+    int bad = 0;
+
+    (void)to;
+    for (int64_t b = job->blocks - 1; b >= 0; b--, beta = 1) {
+        int64_t q0 = b * SL_ATT_QUERIES;
+        int64_t nq = a->context - q0 < SL_ATT_QUERIES ? a->context - q0 : SL_ATT_QUERIES;
+        int64_t nk = q0 + nq;
+        const float *dy = a->dy + (row0 + q0) * w + head * d, *qb = q + q0 * stride;
+
+        bad |= scores(qb, k, stride, d, nq, nk, s, ld);
+        bad |= sl_gemm(&(struct sl_gemm){.tb = 1, .m = nq, .n = nk, .k = d, .a = dy, .lda = w, .b = v,
+                                         .ldb = stride, .c = ds, .ldc = ld}, NULL);
+        probabilities(a, row0, head, q0, nq, s, ds, ld);
+        bad |= sl_gemm(&(struct sl_gemm){.ta = 1, .m = nk, .n = d, .k = nq, .a = s, .lda = ld, .b = dy,
+                                         .ldb = w, .beta = beta, .c = dv, .ldc = stride}, NULL);
+        bad |= sl_gemm(&(struct sl_gemm){.ta = 1, .m = nk, .n = d, .k = nq, .a = ds, .lda = ld,
+                                         .b = qb, .ldb = stride, .beta = beta, .c = dk,
+                                         .ldc = stride}, NULL);
+        bad |= sl_gemm(&(struct sl_gemm){.m = nq, .n = d, .k = nk, .a = ds, .lda = ld, .b = k,
+                                         .ldb = stride, .c = dq + q0 * stride, .ldc = stride}, NULL);
+    }
+    if (bad)
+        job->failed = 1;
+}
+
+int SL_CPU(attention_bwd)(struct sl_dev *dev, const struct sl_k_attention_bwd *a, struct sl_err *err)
+{
+    struct job job = {.a = a};
+
+    job.blocks = (a->context + SL_ATT_QUERIES - 1) / SL_ATT_QUERIES;
+    sl_par_each(dev, a->samples * a->heads, pair_of, &job);
+    if (job.failed)
+        return sl_fail(err, SL_SYSTEM, "attention_bwd: oneDNN refused a matrix product");
+    return 0;
+}
