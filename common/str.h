@@ -13,6 +13,10 @@
 
 #include "common/err.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* "512MiB", "80GiB", "1.5GiB", "100", "100B"; units B, KiB, MiB, GiB, TiB and kB, MB, GB, TB. */
 int sl_size_parse(const char *s, int64_t *ret, struct sl_err *err);
 /* "45s", "30m", "12h", "2d", "1h30m", "500ms", "90", "0.5" (seconds). */
@@ -42,5 +46,9 @@ size_t sl_str_escape(char *dst, size_t size, const char *s);
 int sl_utf8_len(const char *p, size_t n);
 
 int sl_str_ends(const char *s, const char *tail); /* 1 when s ends in tail */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
