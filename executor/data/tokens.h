@@ -12,7 +12,9 @@
  *    16  8  count
  *    24  8  XXH64 (seed 0) of the tokens' bytes
  *    32  4  tokenizer: 0 byte, 1 word, 2 unknown
- *    36  28 zero
+ *    36  4  zero
+ *    40  8  XXH64 of the vocabulary file beside it, 0 when there is none
+ *    48  16 zero
  *
  * A file without the magic is read as tokens from its first byte.
  */
@@ -29,7 +31,7 @@ struct sl_tokens {
     int64_t count;     /* at least 1 */
     int64_t vocab_size; /* of the header; 0 for a bare array */
     int tokenizer;     /* enum sl_tokenizer_kind; SL_TOK_UINT16 when unknown */
-    uint64_t hash;     /* of the header; 0 for a bare array */
+    uint64_t hash, vocab_hash; /* of the header; 0 for a bare array */
     struct sl_text map;
 };
 
@@ -47,11 +49,20 @@ void sl_tokens_close(struct sl_tokens *tok);
 int sl_tokens_check(const struct sl_tokens *tok, int64_t vocab_size, const char *path,
                     struct sl_err *err);
 
+/* Tokens of the training part when the last floor(fraction * count) are for validation. */
+int64_t sl_tokens_cut(int64_t count, double fraction);
+
 /*
- * Write a file of ours: complete under its name, or not at all (temporary file, fsync, rename).
- * SL_SYSTEM: the folder cannot be written or the disk is full.
+ * Write a file of ours bit by bit. It appears under its name with commit, complete and synced, or
+ * not at all: until then it is a temporary file beside it, which abort removes. SL_SYSTEM: the
+ * folder cannot be written or the disk is full. SL_USAGE: a token is not below vocab_size.
  */
-int sl_tokens_write(const char *path, const uint16_t *v, int64_t count, int64_t vocab_size,
-                    int tokenizer, struct sl_err *err);
+struct sl_tokens_writer; /* opaque */
+
+struct sl_tokens_writer *sl_tokens_writer_open(const char *path, int64_t vocab_size, int tokenizer,
+                                               uint64_t vocab_hash, struct sl_err *err);
+int sl_tokens_writer_put(void *writer, const uint16_t *v, int64_t n, struct sl_err *err);
+int sl_tokens_writer_commit(struct sl_tokens_writer *w, struct sl_err *err); /* frees w always */
+void sl_tokens_writer_abort(struct sl_tokens_writer *w); /* frees w; NULL is fine */
 
 #endif

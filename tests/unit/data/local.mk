@@ -1,1 +1,32 @@
-# tests of unit/data
+if HAVE_CMOCKA
+check_PROGRAMS += %D%/permute.t
+TESTS += %D%/permute.t
+%C%_permute_t_SOURCES = %D%/test_permute.c
+%C%_permute_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_permute_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/text.t
+TESTS += %D%/text.t
+%C%_text_t_SOURCES = %D%/test_text.c %D%/tmp.c %D%/tmp.h
+%C%_text_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_text_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/tokens.t
+TESTS += %D%/tokens.t
+%C%_tokens_t_SOURCES = %D%/test_tokens.c %D%/tmp.c %D%/tmp.h
+%C%_tokens_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_tokens_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/tokenizer.t
+TESTS += %D%/tokenizer.t
+%C%_tokenizer_t_SOURCES = %D%/test_tokenizer.c %D%/tmp.c %D%/tmp.h
+%C%_tokenizer_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_tokenizer_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/dataset.t
+TESTS += %D%/dataset.t
+%C%_dataset_t_SOURCES = %D%/test_dataset.c %D%/tmp.c %D%/tmp.h
+%C%_dataset_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_dataset_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/prepare.t
+TESTS += %D%/prepare.t
+%C%_prepare_t_SOURCES = %D%/test_prepare.c %D%/tmp.c %D%/tmp.h
+%C%_prepare_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_prepare_t_SOURCES = dummy.cxx
+endif
