@@ -32,16 +32,16 @@ struct sl_resources {
 
 struct sl_model_spec {
     const char *kind; /* "gpt" */
-    int64_t layers, heads, width, ffn_width /* 0 in the file: 4 * width */, context;
+    int64_t layers, heads, width, ffn_width /* 0 in the file: 4 * width here */, context;
     double dropout;
     int tie_embeddings; /* default 1 */
 };
 
 struct sl_data_spec {
     const char *train, *valid; /* file paths; valid NULL: by fraction */
-    double valid_fraction;
+    double valid_fraction;     /* [0, 1); 0 when valid is given; 0 and no valid: no validation */
     enum sl_tokenizer_kind tokenizer;
-    int64_t vocab_size; /* byte: 256; word: given; uint16 files: given. 0: not given */
+    int64_t vocab_size; /* byte: 256; word and uint16 files: given */
 };
 
 struct sl_train_spec {
@@ -62,6 +62,7 @@ struct sl_train_spec {
 };
 
 struct sl_failure_spec {
+    int64_t max_restarts; /* 0: this version restarts nothing */
     double hang_timeout; /* seconds; default 300 */
     double grace;        /* seconds between "stop at a step boundary" and SIGKILL; default 30 */
     const char *on_nan;  /* "stop" */
@@ -85,6 +86,7 @@ struct sl_job {
  * cannot be read.
  */
 struct sl_job *sl_job_load(const char *path, const char *const *set, int n, struct sl_err *err);
+/* The same from a text; `name` stands for the file, and relative paths stay as they are. */
 struct sl_job *sl_job_parse(const char *text, const char *name, struct sl_err *err);
 void sl_job_destroy(struct sl_job *job);
 
