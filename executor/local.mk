@@ -3,7 +3,20 @@ libexecutor_a_SOURCES = \
 	%D%/job.c %D%/job.h \
 	%D%/job_keys.c %D%/job_keys.h \
 	%D%/report.h \
-	%D%/graph/graph.h \
+	%D%/graph/graph.c %D%/graph/graph.h \
+	%D%/graph/build.c %D%/graph/build.h \
+	%D%/graph/ops.c %D%/graph/ops.h \
+	%D%/graph/autodiff.c %D%/graph/autodiff.h \
+	%D%/graph/recompute.c %D%/graph/recompute.h \
+	%D%/graph/precision.c %D%/graph/precision.h \
+	%D%/graph/shard.c %D%/graph/shard.h \
+	%D%/graph/schedule.c %D%/graph/schedule.h \
+	%D%/graph/persist.c %D%/graph/persist.h \
+	%D%/graph/pack.c %D%/graph/pack.h \
+	%D%/graph/memplan.c %D%/graph/memplan.h \
+	%D%/models/models.c %D%/models/models.h \
+	%D%/models/gpt.c \
+	%D%/program.c %D%/program.h \
 	%D%/ctl.c %D%/ctl.h \
 	%D%/rank.h
 include %D%/data/local.mk
