@@ -12,8 +12,8 @@
 
 enum { CTL_MAGIC = 0x4c544353, CTL_VERSION = 1, MAX_UNITS = 1 << 16 };
 
-const char *const sl_phase_names[SL_PHASES] = { "starting", "loading", "computing", "waiting",
-                                                "done",     "stopped", "failed" };
+const char *const sl_phase_names[SL_PHASES]
+    = {"starting", "loading", "computing", "waiting", "done", "stopped", "failed"};
 
 size_t sl_ctl_size(int ranks, int units)
 {
@@ -74,8 +74,7 @@ uint64_t sl_ctl_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void sl_ctl_mark(struct sl_ctl *c, int rank, uint32_t collective, int64_t step,
-                 enum sl_phase phase)
+void sl_ctl_mark(struct sl_ctl *c, int rank, uint32_t collective, int64_t step, enum sl_phase phase)
 {
     struct sl_ctl_rank *me = &c->r[rank];
 
@@ -98,7 +97,8 @@ static const char *kind_name(int kind)
     }
 }
 
-/* Lower is further behind: a rank that waits in a collective is ahead of one that has not arrived. */
+/* Lower is further behind: a rank that waits in a collective is ahead of one that has not arrived.
+ */
 static uint64_t progress(uint64_t state)
 {
     return (uint64_t)sl_ctl_collective(state) << 1 | (sl_ctl_phase(state) == SL_PHASE_WAIT);
@@ -130,8 +130,8 @@ int sl_ctl_behind(const struct sl_ctl *c, char *text, size_t size)
     state = atomic_load(&c->r[who].state);
     ph = sl_ctl_phase(state);
     s = 1e-9 * (double)(sl_ctl_now() - atomic_load(&c->r[who].since));
-    snprintf(text, size, "rank %d is behind: %s for %.1f s in step %u, last collective %u (%s)", who,
-             ph < SL_PHASES ? sl_phase_names[ph] : "unknown", s, sl_ctl_step(state),
+    snprintf(text, size, "rank %d is behind: %s for %.1f s in step %u, last collective %u (%s)",
+             who, ph < SL_PHASES ? sl_phase_names[ph] : "unknown", s, sl_ctl_step(state),
              sl_ctl_collective(state), kind_name(atomic_load(&c->r[who].kind)));
     return who;
 }

@@ -18,5 +18,13 @@ libexecutor_a_SOURCES = \
 	%D%/models/gpt.c \
 	%D%/program.c %D%/program.h \
 	%D%/ctl.c %D%/ctl.h \
-	%D%/rank.h
+	%D%/comm.c %D%/comm_shm.c %D%/comm.h \
+	%D%/optimizer.c %D%/optimizer.h \
+	%D%/call.c %D%/call.h \
+	%D%/run.c %D%/run.h \
+	%D%/reporter.c %D%/reporter.h \
+	%D%/memory.c %D%/memory.h \
+	%D%/train.c %D%/train.h \
+	%D%/wireup.c %D%/wireup.h \
+	%D%/rank.c %D%/rank.h
 include %D%/data/local.mk

@@ -31,7 +31,7 @@ struct sl_rank_start {
     int32_t local, nlocal; /* of this node; one node: the same numbers */
     int32_t threads;       /* for this rank's loops, at least 1 */
     double hang_timeout;   /* seconds a collective may wait; 0: for ever */
-    int64_t arena_bytes;   /* of each arena: the plan's total */
+    int64_t arena_bytes;   /* of every arena: the program's arena0, the largest */
     int32_t ctl_fd;        /* memfd of the node's struct sl_ctl */
     int32_t report_fd;     /* SEQPACKET, non-blocking use; -1: no reports wanted */
     int32_t arena_fd[SL_MAX_RANKS]; /* by local rank, mine included */

@@ -1,0 +1,138 @@
+/* comm.c - what every way of communication shares: counting, state words, the wait of all ranks */
+#include "executor/comm.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SPINS = 128, NAP_MS = 200 };
+
+void sl_comm_init(struct sl_comm *c, struct sl_ctl *ctl, char *const *arena, struct sl_dev *dev,
+                  int rank, int n, double deadline)
+{
+    memset(c, 0, sizeof *c);
+    c->ctl = ctl;
+    c->arena = arena;
+    c->dev = dev;
+    c->rank = rank;
+    c->n = n;
+    c->deadline = deadline;
+}
+
+static int peer_failed(const struct sl_comm *c, struct sl_err *err)
+{
+    int who = atomic_load(&c->ctl->culprit);
+
+    if (who < 0)
+        return sl_fail(err, SL_PEER, "the attempt was ended from outside");
+    sl_fail(err, SL_PEER, "rank %d failed first", who);
+    return sl_hint(err, "See the log of rank %d for the cause.", who);
+}
+
+/* Ranks that have not arrived where I wait; the first of them, or -1. */
+static int missing(const struct sl_comm *c, char *text, size_t size)
+{
+    int first = -1;
+    size_t at = 0;
+
+    text[0] = 0;
+    for (int r = 0; r < c->n; r++) {
+        uint64_t st = atomic_load(&c->ctl->r[r].state);
+        uint32_t coll = sl_ctl_collective(st);
+        int w;
+
+        if (coll > c->collective || (coll == c->collective && sl_ctl_phase(st) == SL_PHASE_WAIT))
+            continue;
+        w = snprintf(text + at, size - at, "%s%d (%s in step %u)", first < 0 ? "" : ", ", r,
+                     sl_phase_names[sl_ctl_phase(st) < SL_PHASES ? sl_ctl_phase(st) : 0],
+                     sl_ctl_step(st));
+        if (first < 0)
+            first = r;
+        if (w < 0 || (size_t)w >= size - at)
+            break;
+        at += (size_t)w;
+    }
+    return first;
+}
+
+static const char *about(int kind)
+{
+    return kind == SL_WAIT_START             ? "the start"
+           : kind == SL_WAIT_EVAL            ? "the evaluation"
+           : kind >= 0 && kind < SL_OP_KINDS ? sl_kind_names[kind]
+                                             : "a wait";
+}
+
+static int deadline_passed(struct sl_comm *c, int kind, int unit, struct sl_err *err)
+{
+    char who[160], of[32] = "";
+    int first = missing(c, who, sizeof who);
+
+    if (unit >= 0)
+        snprintf(of, sizeof of, " of unit %d", unit);
+    sl_fail(err, SL_BUSY, "waited %g s in %s%s of step %lld, not arrived: rank %s", c->deadline,
+            about(kind), of, (long long)c->step, first < 0 ? "none" : who);
+    sl_hint(err, "See the log of rank %d; a longer failure.hang_timeout helps only if it is slow.",
+            first < 0 ? 0 : first);
+    sl_ctl_fail(c->ctl, first);
+    return -1;
+}
+
+static int sleep_until(struct sl_comm *c, uint32_t epoch, uint64_t t0, int kind, int unit,
+                       struct sl_err *err)
+{
+    struct sl_ctl *ctl = c->ctl;
+    const struct timespec nap = {.tv_nsec = NAP_MS * 1000000L};
+    int rc = 0;
+
+    for (int i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(&ctl->epoch, memory_order_acquire) != epoch)
+            return 0;
+        if (i % 32 == 31)
+            sched_yield();
+    }
+    atomic_fetch_add(&ctl->sleepers, 1);
+    while (atomic_load(&ctl->epoch) == epoch) {
+        if (c->deadline > 0 && 1e-9 * (double)(sl_ctl_now() - t0) > c->deadline) {
+            rc = deadline_passed(c, kind, unit, err);
+            break;
+        }
+        syscall(SYS_futex, &ctl->epoch, FUTEX_WAIT, epoch, &nap, NULL, 0);
+    }
+    atomic_fetch_sub(&ctl->sleepers, 1);
+    return rc;
+}
+
+int sl_comm_barrier(struct sl_comm *c, int kind, int unit, struct sl_err *err)
+{
+    struct sl_ctl *ctl = c->ctl;
+    struct sl_ctl_rank *me = &ctl->r[c->rank];
+    uint32_t e = atomic_load(&ctl->epoch);
+    uint64_t t0 = sl_ctl_now();
+
+    atomic_store(&me->kind, kind);
+    atomic_store(&me->unit, unit);
+    c->waits++;
+    sl_ctl_mark(ctl, c->rank, ++c->collective, c->step, SL_PHASE_WAIT);
+    if (e & 1)
+        return peer_failed(c, err);
+    if (atomic_fetch_add(&ctl->arrived, 1) + 1 == (uint32_t)c->n) {
+        atomic_store(&ctl->arrived, 0);
+        atomic_fetch_add(&ctl->epoch, 2);
+        if (atomic_load(&ctl->sleepers))
+            syscall(SYS_futex, &ctl->epoch, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    } else if (sleep_until(c, e, t0, kind, unit, err))
+        return -1;
+    c->waited += 1e-9 * (double)(sl_ctl_now() - t0);
+    /* Behind a finished wait a failure of somebody is seen at the next one. */
+    if (atomic_load(&ctl->epoch) == (e | 1))
+        return peer_failed(c, err);
+    sl_ctl_mark(ctl, c->rank, c->collective, c->step, SL_PHASE_COMPUTE);
+    return 0;
+}

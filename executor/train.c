@@ -1,0 +1,244 @@
+/* train.c - the steps of a rank, and its reports */
+#include "executor/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "executor/memory.h"
+#include "executor/run.h"
+
+struct loop {
+    const struct sl_training *t;
+    struct sl_run run;
+    int64_t micro_batch, accum, context;
+    int32_t *ids, *targets; /* in the arena of the graph that is next */
+    struct sl_memory memory;
+    double data_s; /* of this step */
+};
+
+static double seconds(int64_t since)
+{
+    return 1e-9 * (double)(sl_clock_ns() - since);
+}
+
+/* The graph that runs from now on. */
+static void take(struct loop *l, const struct sl_graph *g)
+{
+    l->run.g = g;
+    l->ids = sl_run_at(&l->run, g->ids);
+    l->targets = sl_run_at(&l->run, g->targets);
+}
+
+static void report(const struct sl_training *t, struct sl_report *rep)
+{
+    if (t->report)
+        t->report(t->report_to, rep);
+}
+
+static void metric(const struct sl_training *t, int64_t step, const char *name, double value)
+{
+    struct sl_report rep = {.type = SL_REPORT_METRIC, .step = step};
+
+    if (t->comm->rank)
+        return;
+    snprintf(rep.u.metric.name, sizeof rep.u.metric.name, "%s", name);
+    rep.u.metric.value = value;
+    report(t, &rep);
+}
+
+/* This rank's samples of a micro-step into the arena. */
+static int load(struct loop *l, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+    int64_t t0 = sl_clock_ns(), first = (l->run.step - 1) * t->job->train.batch + l->run.sample0;
+
+    for (int64_t i = 0; i < l->micro_batch; i++)
+        if (t->samples.train(t->samples.from, first + i, l->ids + i * l->context,
+                             l->targets + i * l->context, err))
+            return sl_within(err, "step %lld", (long long)l->run.step);
+    l->data_s += seconds(t0);
+    return 0;
+}
+
+static int one_step(struct loop *l, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+    const struct sl_graph *g = t->program->train;
+    struct sl_run *r = &l->run;
+    int64_t round = l->micro_batch * t->comm->n;
+
+    take(l, g);
+    r->scale = 1 / (double)(t->job->train.batch * l->context);
+    r->lr = sl_lr_at(&t->job->train, r->step, t->steps);
+    r->loss = 0;
+    l->data_s = 0;
+    for (int64_t a = 0; a < l->accum; a++) {
+        r->micro = (int)a;
+        r->sample0 = a * round + l->micro_batch * t->comm->rank;
+        if (load(l, err) || sl_run_ops(r, 0, g->opt_start, err))
+            return -1;
+    }
+    return sl_run_ops(r, g->opt_start, g->nops, err);
+}
+
+static int step(struct loop *l, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+    struct sl_comm *c = t->comm;
+    struct sl_report rep = {.type = SL_REPORT_STEP, .step = l->run.step};
+    double comm = c->waited + c->copied;
+    int64_t t0 = sl_clock_ns();
+
+    c->step = l->run.step;
+    sl_ctl_mark(c->ctl, c->rank, c->collective, c->step, SL_PHASE_COMPUTE);
+    if (one_step(l, err))
+        return -1;
+    rep.u.step_.units = (double)(l->micro_batch * l->accum * l->context);
+    snprintf(rep.u.step_.unit, sizeof rep.u.step_.unit, "%ss", t->program->model->item);
+    rep.u.step_.step_ms = 1e3 * seconds(t0);
+    rep.u.step_.comm_ms = 1e3 * (c->waited + c->copied - comm);
+    rep.u.step_.data_ms = 1e3 * l->data_s;
+    rep.u.step_.loss = l->run.merge.loss;
+    report(t, &rep);
+    metric(t, l->run.step, "lr", l->run.lr);
+    metric(t, l->run.step, "grad_norm", l->run.merge.norm);
+    return 0;
+}
+
+/* This rank's samples of a round of evaluation; the places behind the last sample are masked. */
+static int load_valid(struct loop *l, int64_t first, int64_t samples, int64_t *counted,
+                      struct sl_err *err)
+{
+    const struct sl_samples *s = &l->t->samples;
+
+    for (int64_t i = 0; i < l->micro_batch; i++) {
+        int32_t *ids = l->ids + i * l->context, *targets = l->targets + i * l->context;
+
+        if (first + i < samples) {
+            if (s->valid(s->from, first + i, ids, targets, err))
+                return sl_within(err, "evaluation");
+            *counted += l->context;
+            continue;
+        }
+        for (int64_t k = 0; k < l->context; k++) {
+            ids[k] = 0;
+            targets[k] = -1;
+        }
+    }
+    return 0;
+}
+
+/*
+ * The mean loss over the chosen validation samples, the same on all ranks. Stands between two
+ * steps, as comm.h asks for.
+ */
+static int evaluate(struct loop *l, double *ret, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+    const struct sl_graph *g = t->program->eval;
+    struct sl_comm *c = t->comm;
+    struct sl_ctl_rank *me = &c->ctl->r[c->rank];
+    int64_t want = t->job->train.eval_samples, all = t->samples.valid_samples;
+    int64_t samples = want > 0 && want < all ? want : all;
+    int64_t round = l->micro_batch * c->n, counted = 0;
+    double loss = 0, tokens = 0;
+
+    take(l, g);
+    l->run.scale = 1;
+    l->run.loss = 0;
+    l->run.micro = 0;
+    for (int64_t at = 0; at < samples; at += round) {
+        if (load_valid(l, at + l->micro_batch * c->rank, samples, &counted, err)
+            || sl_run_ops(&l->run, 0, g->nops, err))
+            return -1;
+    }
+    me->eval_loss = l->run.loss;
+    me->eval_tokens = (double)counted;
+    if (c->n > 1 && sl_comm_barrier(c, SL_WAIT_EVAL, -1, err))
+        return -1;
+    for (int r = 0; r < c->n; r++) {
+        loss += c->ctl->r[r].eval_loss;
+        tokens += c->ctl->r[r].eval_tokens;
+    }
+    *ret = loss / tokens;
+    metric(t, l->run.step, "valid.loss", *ret);
+    return 0;
+}
+
+static int eval_due(const struct sl_training *t, int64_t s)
+{
+    if (t->samples.valid_samples < 1 || !t->program->eval)
+        return 0;
+    return s == t->steps || (t->job->train.eval_every > 0 && s % t->job->train.eval_every == 0);
+}
+
+static int start(struct loop *l, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+    struct sl_comm *c = t->comm;
+
+    sl_ctl_mark(c->ctl, c->rank, c->collective, 0, SL_PHASE_LOAD);
+    if (t->poison)
+        memset(t->arena, 0xff, (size_t)(c->rank ? t->program->arena : t->program->arena0));
+    take(l, t->program->train);
+    if (sl_run_init(&l->run, t->job->train.seed, err))
+        return -1;
+    return c->n > 1 ? sl_comm_barrier(c, SL_WAIT_START, -1, err) : 0;
+}
+
+static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+
+    if (start(l, err))
+        return -1;
+    sl_memory_plan(&l->memory, 0);
+    for (int64_t s = 1; s <= t->steps && !ret->stopped; s++) {
+        l->run.step = s;
+        if (step(l, err)) {
+            ret->diverged = l->run.merge.bad_rank >= 0;
+            return -1;
+        }
+        ret->step = s;
+        ret->loss = l->run.merge.loss;
+        ret->norm = l->run.merge.norm;
+        ret->stopped = l->run.merge.stop && s < t->steps;
+        if (!ret->stopped && eval_due(t, s) && evaluate(l, &ret->valid_loss, err))
+            return -1;
+        sl_memory_process(&l->memory, s, s == 1);
+    }
+    sl_memory_process(&l->memory, ret->step, 1);
+    sl_memory_plan(&l->memory, ret->step);
+    return 0;
+}
+
+int sl_train(const struct sl_training *t, struct sl_trained *ret, struct sl_err *err)
+{
+    const struct sl_train_spec *spec = &t->job->train;
+    struct loop l = {
+        .t = t,
+        .run = {.dev = t->dev,
+                .comm = t->comm,
+                .arena = t->arena,
+                .spec = spec,
+                .accum = (int)t->program->accum,
+                .poison = t->poison,
+                .merge = {.bad_rank = -1}},
+        .micro_batch = t->program->micro,
+        .accum = t->program->accum,
+        .context = t->job->model.context,
+    };
+    int rc;
+
+    *ret = (struct sl_trained){.loss = NAN, .norm = NAN, .valid_loss = NAN};
+    sl_memory_init(&l.memory, t->program, t->comm->rank, t->report, t->report_to);
+    rc = steps(&l, ret, err);
+    sl_ctl_mark(t->comm->ctl, t->comm->rank, t->comm->collective, ret->step,
+                rc             ? SL_PHASE_FAILED
+                : ret->stopped ? SL_PHASE_STOPPED
+                               : SL_PHASE_DONE);
+    return rc;
+}
