@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/fs.h"
 #include "executor/data/dataset.h"
 #include "executor/data/tokenizer.h"
 #include "executor/data/tokens.h"
@@ -27,34 +27,13 @@ struct key {
     uint64_t tokenizer, version;
 };
 
+static const char remedy[] = "Tokens are kept in the state folder: make it writable, make room, or "
+                             "choose another one with SHARDLAUNCH_STATE.";
+
 static int cannot(const char *what, const char *path, struct sl_err *err)
 {
     sl_fail(err, SL_SYSTEM, "cannot %s \"%s\": %s", what, path, strerror(errno));
-    return sl_hint(err, "Tokens are kept there: make the folder writable, make room, or choose "
-                        "another state folder with --db or SHARDLAUNCH_DB.");
-}
-
-static int make_folder(const char *path, struct sl_err *err)
-{
-    char part[SL_DATASET_PATH];
-    size_t n = strlen(path);
-
-    if (n >= sizeof part)
-        return sl_fail(err, SL_USAGE, "the cache's path has %zu bytes, at most %d can be used", n,
-                       SL_DATASET_PATH - 1);
-    memcpy(part, path, n + 1);
-    for (char *p = part + 1;; p++) {
-        if (*p && *p != '/')
-            continue;
-        char was = *p;
-
-        *p = '\0';
-        if (mkdir(part, 0777) && errno != EEXIST)
-            return cannot("make the folder", part, err);
-        *p = was;
-        if (!was)
-            return 0;
-    }
+    return sl_hint(err, "%s", remedy);
 }
 
 /* An open file that holds the lock, or -1. A lock dies with its holder, so waiting is for work. */
@@ -233,7 +212,7 @@ static int fill(const struct sl_job *job, const char *cache_dir, struct sl_datas
 {
     const struct sl_data_spec *d = &job->data;
     int64_t vocab_size = sl_dataset_spec(job, ret).vocab_size;
-    struct cache c = {cache_dir, d->tokenizer, vocab_size, d->valid ? 0 : d->valid_fraction, ret};
+    struct cache c = {cache_dir, d->tokenizer, vocab_size, d->valid && *d->valid ? 0 : d->valid_fraction, ret};
     uint64_t train_key, key;
 
     if (vocab_size < 1 || vocab_size > SL_TOKENS_MAX_VOCAB
@@ -245,15 +224,17 @@ static int fill(const struct sl_job *job, const char *cache_dir, struct sl_datas
     if (d->tokenizer == SL_TOK_UINT16) {
         if (ready_made(d->train, vocab_size, ret->train, err))
             return sl_within(err, "data.train");
-        if (d->valid && ready_made(d->valid, vocab_size, ret->valid, err))
+        if (d->valid && *d->valid && ready_made(d->valid, vocab_size, ret->valid, err))
             return sl_within(err, "data.valid");
         return 0;
     }
-    if (make_folder(cache_dir, err))
-        return -1;
+    if (sl_fs_mkdirs(cache_dir, 0777, err)) {
+        sl_within(err, "cache of tokens");
+        return sl_hint(err, "%s", remedy);
+    }
     if (one(&c, d->train, 0, &train_key, ret->train, err))
         return sl_within(err, "data.train");
-    if (d->valid
+    if (d->valid && *d->valid
         && one(&c, d->valid, d->tokenizer == SL_TOK_WORD ? train_key : 0, &key, ret->valid, err))
         return sl_within(err, "data.valid");
     return 0;

@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/buf.h"
+#include "common/fs.h"
 #include "common/mem.h"
 #include "executor/data/tokens.h"
 #include "executor/data/xxh64.h"
@@ -261,27 +261,17 @@ out:
 
 int sl_tokenizer_save(const struct sl_tokenizer *t, const char *path, struct sl_err *err)
 {
-    size_t room = strlen(path) + 32;
-    char *tmp = sl_calloc(room, 1);
-    FILE *f;
-    int bad;
+    struct sl_buf b;
+    int rc;
 
-    if (!tmp)
-        return sl_fail(err, SL_SYSTEM, "cannot hold a path: %s", strerror(errno));
-    snprintf(tmp, room, "%s.%ld.tmp", path, (long)getpid());
-    f = fopen(tmp, "wbe");
-    bad = !f;
-    for (int64_t i = 0; !bad && i < t->words.n; i++)
-        bad = fprintf(f, "%.*s\n", (int)t->words.v[i].n, t->words.v[i].p) < 0;
-    bad = bad || fflush(f) || fsync(fileno(f));
-    bad = (f && fclose(f)) || bad || rename(tmp, path);
-    if (bad) {
-        sl_fail(err, SL_SYSTEM, "cannot write \"%s\": %s", path, strerror(errno));
-        sl_hint(err, "Make room, or choose a folder that you may write.");
-        unlink(tmp);
+    sl_buf_init(&b, SIZE_MAX / 4); /* the words are in memory: their copy has their size */
+    for (int64_t i = 0; i < t->words.n; i++) {
+        sl_buf_add(&b, t->words.v[i].p, t->words.v[i].n);
+        sl_buf_char(&b, '\n');
     }
-    free(tmp);
-    return bad ? -1 : 0;
+    rc = sl_buf_check(&b, err) ? -1 : sl_fs_write_atomic(path, sl_buf_text(&b), b.len, 0666, err);
+    sl_buf_fini(&b);
+    return rc;
 }
 
 void sl_tokenizer_destroy(struct sl_tokenizer *t)
