@@ -3,7 +3,13 @@ sl_libs = libweb.a liblauncher.a libexecutor.a libkernels.a libstore.a libcommon
 	$(DEPS_LIBS) $(DNNL_LIBS) -lpthread
 
 bin_PROGRAMS += shardlaunch
-shardlaunch_SOURCES = %D%/main.c
+shardlaunch_SOURCES = \
+	%D%/check.c \
+	%D%/commands.c %D%/commands.h \
+	%D%/main.c \
+	%D%/options.c %D%/options.h \
+	%D%/say.c \
+	%D%/version.c
 shardlaunch_LDADD = $(sl_libs)
 # common/ holds one C++ file (the TOML face): link as C++.
 nodist_EXTRA_shardlaunch_SOURCES = dummy.cxx
