@@ -1,3 +1,3 @@
 noinst_LIBRARIES += liblauncher.a
 liblauncher_a_SOURCES = \
-	%D%/recorder.h
+	%D%/recorder.c %D%/recorder.h

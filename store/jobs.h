@@ -71,11 +71,12 @@ int sl_jobs_create(struct sl_store *st, const struct sl_new_job *job, int64_t *i
 int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
                   const struct sl_lease *from, int *attempt, struct sl_err *err);
 
-/* Change the state if `me` holds the lease. SL_BUSY: we do not hold it (any more). */
+/* Change the state if `me` holds the lease. SL_USAGE: it does not (any more). */
 int sl_jobs_move(struct sl_store *st, int64_t id, const struct sl_lease *me, enum sl_state to,
                  const char *reason, struct sl_err *err);
 
-/* End the attempt and the job, release the lease. `to` is one of stopped, done, failed, cancelled. */
+/* End the attempt and the job, release the lease (SL_USAGE as above). `to` is one of stopped, done,
+ * failed, cancelled. */
 int sl_jobs_end(struct sl_store *st, int64_t id, const struct sl_lease *me, enum sl_state to,
                 int exit_status, const char *reason, struct sl_err *err);
 

@@ -26,6 +26,9 @@ enum sl_store_mode {
 struct sl_store *sl_store_open(const char *path, enum sl_store_mode mode, struct sl_err *err);
 void sl_store_close(struct sl_store *st); /* NULL is fine */
 
+void sl_store_timeout(struct sl_store *st, int ms); /* how long to wait for another writer */
+
 const char *sl_store_path(const struct sl_store *st);
+const char *sl_store_dir(const struct sl_store *st); /* the state folder */
 
 #endif

@@ -1,0 +1,375 @@
+#include "store/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/fs.h"
+#include "store/internal.h"
+
+static const char *const names[SL_STATES] = {"queued",  "held", "starting", "running",   "stopping",
+                                             "stopped", "done", "failed",   "cancelled", "lost"};
+
+const char *sl_state_name(enum sl_state s)
+{
+    return (unsigned)s < SL_STATES ? names[s] : "unknown";
+}
+
+int sl_state_find(const char *name)
+{
+    for (int i = 0; i < SL_STATES; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}
+
+int sl_state_live(enum sl_state s)
+{
+    return s == SL_STARTING || s == SL_RUNNING || s == SL_STOPPING;
+}
+
+/* The first line of a small file. */
+static int read_line(const char *path, char *ret, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    n = read(fd, ret, size - 1);
+    close(fd);
+    if (n < 0)
+        return -1;
+    ret[n] = '\0';
+    ret[strcspn(ret, "\n")] = '\0';
+    return 0;
+}
+
+/* Field 22 of /proc/PID/stat; the name in field 2 may hold spaces and ')'. -1: no such process. */
+static int start_of(int64_t pid, int64_t *ret)
+{
+    char path[64], line[1024], *p;
+    unsigned long long start;
+
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+    if (read_line(path, line, sizeof line) || !(p = strrchr(line, ')')) || !p[1])
+        return -1;
+    if (p[2] == 'Z' || p[2] == 'X') /* dead, only not yet waited for */
+        return -1;
+    if (sscanf(p + 2,
+               "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+               "%*s %llu",
+               &start)
+        != 1)
+        return -1;
+    *ret = (int64_t)start;
+    return 0;
+}
+
+int sl_lease_self(struct sl_lease *ret, struct sl_err *err)
+{
+    struct sl_lease l = {.pid = getpid()};
+
+    if (gethostname(l.host, sizeof l.host - 1))
+        return sl_fail(err, SL_SYSTEM, "cannot tell this host's name: %s", strerror(errno));
+    if (read_line("/proc/sys/kernel/random/boot_id", l.boot, sizeof l.boot))
+        return sl_fail(err, SL_SYSTEM, "cannot read boot_id under /proc: %s", strerror(errno));
+    if (start_of(l.pid, &l.start_time))
+        return sl_fail(err, SL_SYSTEM, "cannot read this process's start time under /proc");
+    *ret = l;
+    return 0;
+}
+
+int sl_lease_alive(const struct sl_lease *l)
+{
+    struct sl_lease me;
+    int64_t start;
+
+    if (l->pid == 0)
+        return 0;
+    if (sl_lease_self(&me, NULL) || strcmp(me.host, l->host))
+        return -1;
+    if (strcmp(me.boot, l->boot))
+        return 0;
+    return !start_of(l->pid, &start) && start == l->start_time;
+}
+
+int sl_jobs_dir(const struct sl_store *st, int64_t id, char *ret, size_t size, struct sl_err *err)
+{
+    int n = snprintf(ret, size, "%s/runs/%lld", st->dir, (long long)id);
+
+    if (n < 0 || (size_t)n >= size)
+        return sl_fail(err, SL_SYSTEM, "the path of run %lld's folder is too long", (long long)id);
+    return 0;
+}
+
+static int make_run_dir(struct sl_store *st, int64_t id, struct sl_err *err)
+{
+    char dir[4096];
+
+    return sl_jobs_dir(st, id, dir, sizeof dir, err) ? -1 : sl_fs_mkdirs(dir, 0700, err);
+}
+
+int sl_jobs_create(struct sl_store *st, const struct sl_new_job *job, int64_t *id,
+                   struct sl_err *err)
+{
+    struct sl_lease me;
+    int64_t made;
+
+    if (sl_lease_self(&me, err))
+        return -1;
+    if (sl_db_begin(st->db, err))
+        return -1;
+    if (sl_db_run(st->db, err,
+                  "INSERT INTO job (name, state, submitted_at, ranks, steps, strategy, text, plan,"
+                  " lease_host, lease_boot, lease_pid, lease_start)"
+                  " VALUES (?, 'starting', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                  "sdiisssssii", job->name, sl_clock_real(), (int64_t)job->ranks, job->steps,
+                  job->strategy ? job->strategy : "", job->text ? job->text : "", job->plan,
+                  me.host, me.boot, me.pid, me.start_time)
+        < 0)
+        goto fail;
+    made = sl_db_last_id(st->db);
+    if (make_run_dir(st, made, err))
+        goto fail;
+    if (sl_db_commit(st->db, err))
+        return -1;
+    *id = made;
+    return 0;
+fail:
+    sl_db_rollback(st->db);
+    return -1;
+}
+
+static int same(const struct sl_lease *a, const struct sl_lease *b)
+{
+    return a->pid == b->pid && a->start_time == b->start_time && !strcmp(a->host, b->host)
+           && !strcmp(a->boot, b->boot);
+}
+
+/* State and holder of a job. SL_USAGE: there is none. */
+static int find(struct sl_store *st, int64_t id, enum sl_state *state, struct sl_lease *holder,
+                struct sl_err *err)
+{
+    sqlite3_stmt *s = sl_db_query(st->db, err,
+                                  "SELECT state, lease_host, lease_boot, lease_pid, lease_start"
+                                  " FROM job WHERE id = ?",
+                                  "i", id);
+    int rc = s ? sl_db_step(st->db, s, err) : -1;
+
+    if (rc < 0)
+        return -1;
+    if (rc == 0)
+        return sl_fail(err, SL_USAGE, "no job %lld", (long long)id);
+    *state = (enum sl_state)sl_state_find(sl_db_text(s, 0));
+    snprintf(holder->host, sizeof holder->host, "%s", sl_db_text(s, 1));
+    snprintf(holder->boot, sizeof holder->boot, "%s", sl_db_text(s, 2));
+    holder->pid = sqlite3_column_int64(s, 3);
+    holder->start_time = sqlite3_column_int64(s, 4);
+    sl_db_done(s);
+    return 0;
+}
+
+int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
+                  const struct sl_lease *from, int *attempt, struct sl_err *err)
+{
+    double now = sl_clock_real();
+    struct sl_lease holder;
+    enum sl_state state = SL_STATES;
+    int64_t next;
+    sqlite3_stmt *s;
+
+    if (sl_db_begin(st->db, err))
+        return -1;
+    if (find(st, id, &state, &holder, err))
+        goto fail;
+    if (state == SL_DONE || state == SL_CANCELLED || state == SL_HELD) {
+        sl_fail(err, SL_USAGE, "job %lld is %s", (long long)id, sl_state_name(state));
+        goto fail;
+    }
+    if (from && sl_state_live(state) && !same(&holder, from) && sl_lease_alive(&holder) != 0) {
+        sl_fail(err, SL_BUSY, "job %lld is run by process %lld on %s", (long long)id,
+                (long long)holder.pid, holder.host);
+        goto fail;
+    }
+    s = sl_db_query(st->db, err, "SELECT attempts + 1 FROM job WHERE id = ?", "i", id);
+    if (!s || sl_db_step(st->db, s, err) != 1)
+        goto fail;
+    next = sqlite3_column_int64(s, 0);
+    sl_db_done(s);
+    /* An attempt that nobody ended did not survive its holder. */
+    if (sl_db_run(st->db, err,
+                  "UPDATE attempt SET state = 'lost', ended_at = ?"
+                  " WHERE job = ? AND ended_at IS NULL",
+                  "di", now, id)
+        < 0)
+        goto fail;
+    if (sl_db_run(st->db, err,
+                  "INSERT INTO attempt (job, attempt, host, pid, started_at, state)"
+                  " VALUES (?, ?, ?, ?, ?, 'starting')",
+                  "iisid", id, next, me->host, me->pid, now)
+        < 0)
+        goto fail;
+    if (sl_db_run(st->db, err,
+                  "UPDATE job SET state = 'starting', attempts = ?, ended_at = NULL, reason = '',"
+                  " exit_status = NULL, started_at = coalesce(started_at, ?), lease_host = ?,"
+                  " lease_boot = ?, lease_pid = ?, lease_start = ? WHERE id = ?",
+                  "idssiii", next, now, me->host, me->boot, me->pid, me->start_time, id)
+        < 0)
+        goto fail;
+    if (sl_db_commit(st->db, err))
+        return -1;
+    *attempt = (int)next;
+    return 0;
+fail:
+    sl_db_rollback(st->db);
+    return -1;
+}
+
+static int not_ours(int64_t id, struct sl_err *err)
+{
+    sl_fail(err, SL_USAGE, "job %lld is no longer held by this process", (long long)id);
+    return sl_hint(err, "another command declared it lost or took it over");
+}
+
+int sl_jobs_move(struct sl_store *st, int64_t id, const struct sl_lease *me, enum sl_state to,
+                 const char *reason, struct sl_err *err)
+{
+    const char *why = reason ? reason : "";
+    int n;
+
+    if (sl_db_begin(st->db, err))
+        return -1;
+    n = sl_db_run(st->db, err,
+                  "UPDATE job SET state = ?, reason = ? WHERE id = ? AND lease_host = ?"
+                  " AND lease_boot = ? AND lease_pid = ? AND lease_start = ?"
+                  " AND state IN ('starting', 'running', 'stopping')",
+                  "ssissii", sl_state_name(to), why, id, me->host, me->boot, me->pid,
+                  me->start_time);
+    if (n == 0)
+        not_ours(id, err);
+    if (n <= 0
+        || sl_db_run(st->db, err,
+                     "UPDATE attempt SET state = ?, reason = ?"
+                     " WHERE job = ? AND ended_at IS NULL",
+                     "ssi", sl_state_name(to), why, id)
+               < 0) {
+        sl_db_rollback(st->db);
+        return -1;
+    }
+    return sl_db_commit(st->db, err);
+}
+
+int sl_jobs_end(struct sl_store *st, int64_t id, const struct sl_lease *me, enum sl_state to,
+                int exit_status, const char *reason, struct sl_err *err)
+{
+    const char *why = reason ? reason : "";
+    double now = sl_clock_real();
+    int n;
+
+    if (to != SL_STOPPED && to != SL_DONE && to != SL_FAILED && to != SL_CANCELLED)
+        return sl_fail(err, SL_BUG, "a job cannot end as %s", sl_state_name(to));
+    if (sl_db_begin(st->db, err))
+        return -1;
+    n = sl_db_run(st->db, err,
+                  "UPDATE job SET state = ?, reason = ?, exit_status = ?, ended_at = ?,"
+                  " lease_pid = 0 WHERE id = ? AND lease_host = ? AND lease_boot = ?"
+                  " AND lease_pid = ? AND lease_start = ?",
+                  "ssidissii", sl_state_name(to), why, (int64_t)exit_status, now, id, me->host,
+                  me->boot, me->pid, me->start_time);
+    if (n == 0)
+        not_ours(id, err);
+    if (n <= 0
+        || sl_db_run(st->db, err,
+                     "UPDATE attempt SET state = ?, reason = ?, exit_status = ?,"
+                     " ended_at = ? WHERE job = ? AND ended_at IS NULL",
+                     "ssidi", sl_state_name(to), why, (int64_t)exit_status, now, id)
+               < 0) {
+        sl_db_rollback(st->db);
+        return -1;
+    }
+    return sl_db_commit(st->db, err);
+}
+
+enum { SWEEP = 64 };
+
+struct dead {
+    int64_t id;
+    struct sl_lease holder;
+};
+
+/* Live jobs whose holder is dead, at most SWEEP of them. Reads only. */
+static int find_dead(struct sl_store *st, struct dead *ret, struct sl_err *err)
+{
+    sqlite3_stmt *s = sl_db_query(st->db, err,
+                                  "SELECT id, lease_host, lease_boot, lease_pid, lease_start"
+                                  " FROM job WHERE state IN ('starting', 'running', 'stopping')",
+                                  "");
+    int n = 0, rc;
+
+    if (!s)
+        return -1;
+    while ((rc = sl_db_step(st->db, s, err)) == 1 && n < SWEEP) {
+        struct dead d = {.id = sqlite3_column_int64(s, 0)};
+
+        snprintf(d.holder.host, sizeof d.holder.host, "%s", sl_db_text(s, 1));
+        snprintf(d.holder.boot, sizeof d.holder.boot, "%s", sl_db_text(s, 2));
+        d.holder.pid = sqlite3_column_int64(s, 3);
+        d.holder.start_time = sqlite3_column_int64(s, 4);
+        if (sl_lease_alive(&d.holder) == 0)
+            ret[n++] = d;
+    }
+    sl_db_done(s);
+    return rc < 0 ? -1 : n;
+}
+
+/* Only if the holder is still the dead one: it may have been taken over meanwhile. */
+static int bury(struct sl_store *st, const struct dead *d, struct sl_err *err)
+{
+    static const char why[] = "the process that ran it is gone";
+    double now = sl_clock_real();
+    int n;
+
+    if (sl_db_begin(st->db, err))
+        return -1;
+    n = sl_db_run(st->db, err,
+                  "UPDATE job SET state = 'lost', reason = ?, ended_at = ?, lease_pid = 0"
+                  " WHERE id = ? AND lease_host = ? AND lease_boot = ? AND lease_pid = ?"
+                  " AND lease_start = ? AND state IN ('starting', 'running', 'stopping')",
+                  "sdissii", why, now, d->id, d->holder.host, d->holder.boot, d->holder.pid,
+                  d->holder.start_time);
+    if (n <= 0
+        || sl_db_run(st->db, err,
+                     "UPDATE attempt SET state = 'lost', reason = ?, ended_at = ?"
+                     " WHERE job = ? AND ended_at IS NULL",
+                     "sdi", why, now, d->id)
+               < 0
+        || sl_db_run(st->db, err,
+                     "INSERT INTO event (job, attempt, rank, time, kind, message)"
+                     " SELECT id, attempts, -1, ?, 'lost', ? FROM job WHERE id = ?",
+                     "dsi", now, why, d->id)
+               < 0) {
+        sl_db_rollback(st->db);
+        return n == 0 ? 0 : -1;
+    }
+    return sl_db_commit(st->db, err) ? -1 : 1;
+}
+
+int sl_jobs_sweep(struct sl_store *st, struct sl_err *err)
+{
+    struct dead dead[SWEEP];
+    int n = find_dead(st, dead, err), lost = 0;
+
+    for (int i = 0; i < n; i++) {
+        int rc = bury(st, &dead[i], err);
+
+        if (rc < 0)
+            return -1;
+        lost += rc;
+    }
+    return n < 0 ? -1 : lost;
+}
