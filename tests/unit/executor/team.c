@@ -1,0 +1,374 @@
+#include "tests/unit/executor/team.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/rng.h"
+#include "executor/graph/memplan.h"
+#include "executor/program.h"
+#include "executor/run.h"
+
+struct seat {
+    const struct team *t;
+    const struct sl_program *program;
+    struct sl_ctl *ctl;
+    char **arena;
+    int rank;
+    struct team_result *ret; /* shared with the ranks */
+};
+
+static void must(int ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "team: %s\n", what);
+    abort();
+}
+
+struct team team_tiny(enum sl_strategy strategy, int ranks)
+{
+    return (struct team){
+        .job = {.name = "tiny",
+                .model = {.kind = "gpt",
+                          .layers = 2,
+                          .heads = 3,
+                          .width = 39,
+                          .ffn_width = 101,
+                          .context = 9,
+                          .dropout = 0.1,
+                          .tie_embeddings = 1},
+                .data = {.tokenizer = SL_TOK_WORD, .vocab_size = 211},
+                .train = {.strategy = strategy,
+                          .precision = SL_FP32,
+                          .steps = 20,
+                          .batch = 48,
+                          .lr = 3e-3,
+                          .min_lr = 3e-4,
+                          .schedule = SL_COSINE,
+                          .warmup = 3,
+                          .weight_decay = 0.1,
+                          .beta1 = 0.9,
+                          .beta2 = 0.95,
+                          .eps = 1e-8,
+                          .grad_clip = 0.5,
+                          .seed = 42,
+                          .eval_every = 7}},
+        .ranks = ranks,
+        .cut = -1,
+        .deadline = 60,
+        .valid_samples = 29,
+        .die_rank = -1,
+        .stall_rank = -1,
+    };
+}
+
+void team_sample(uint64_t seed, int64_t vocab, int64_t context, int64_t sample, int32_t *ids,
+                 int32_t *targets)
+{
+    int64_t tok = (int64_t)sl_rng_below(seed, 1, (uint64_t)sample, 0, (uint64_t)vocab);
+
+    for (int64_t i = 0; i < context; i++) {
+        ids[i] = (int32_t)tok;
+        tok = (tok * 5 + 3 + (int64_t)sl_rng_below(seed, 2, (uint64_t)sample, (uint64_t)i, 3))
+              % vocab;
+        targets[i] = (int32_t)tok;
+    }
+}
+
+/* --- a rank ----------------------------------------------------------------------------------- */
+
+static void fault(const struct seat *s, int64_t step)
+{
+    if (step != s->t->fault_step)
+        return;
+    if (s->rank == s->t->die_rank)
+        raise(SIGKILL);
+    if (s->rank == s->t->stall_rank)
+        while (!sl_ctl_failed(s->ctl))
+            usleep(2000);
+}
+
+static int train_sample(const void *from, int64_t sample, int32_t *ids, int32_t *targets,
+                        struct sl_err *err)
+{
+    const struct seat *s = from;
+    const struct sl_job *j = &s->t->job;
+    int64_t step = sample / j->train.batch + 1;
+
+    (void)err;
+    fault(s, step);
+    if (s->rank == 0 && step == s->t->stop_step)
+        atomic_store(&s->ctl->stop, SIGINT);
+    team_sample(7, s->program->vocab, j->model.context, sample, ids, targets);
+    return 0;
+}
+
+static int valid_sample(const void *from, int64_t index, int32_t *ids, int32_t *targets,
+                        struct sl_err *err)
+{
+    const struct seat *s = from;
+
+    (void)err;
+    team_sample(8, s->program->vocab, s->t->job.model.context, index, ids, targets);
+    return 0;
+}
+
+static void listen_to(void *out, struct sl_report *rep)
+{
+    struct seat *s = out;
+    struct team_rank *me = &s->ret->r[s->rank];
+    int c;
+
+    me->reports++;
+    if (rep->step > TEAM_STEPS)
+        return;
+    switch ((enum sl_report_type)rep->type) {
+    case SL_REPORT_STEP:
+        me->tokens += rep->u.step_.units;
+        if (s->rank == 0)
+            s->ret->loss[rep->step] = rep->u.step_.loss;
+        break;
+    case SL_REPORT_METRIC:
+        if (!strcmp(rep->u.metric.name, "grad_norm"))
+            s->ret->norm[rep->step] = rep->u.metric.value;
+        else if (!strcmp(rep->u.metric.name, "lr"))
+            s->ret->lr[rep->step] = rep->u.metric.value;
+        else if (!strcmp(rep->u.metric.name, "valid.loss"))
+            s->ret->valid[rep->step] = rep->u.metric.value;
+        break;
+    case SL_REPORT_MEMORY:
+        for (c = 0; c < SL_CATS && strcmp(rep->u.memory.category, sl_cat_names[c]); c++)
+            ;
+        if (c == SL_CATS && strcmp(rep->u.memory.category, "total"))
+            c++; /* "process" */
+        me->bytes[c] = rep->u.memory.bytes;
+        me->peak[c] = rep->u.memory.peak_bytes;
+        break;
+    case SL_REPORT_EVENT:
+        me->events++;
+        break;
+    case SL_REPORT_HELLO:
+        break;
+    }
+}
+
+static uint64_t hash(uint64_t h, const void *p, int64_t bytes)
+{
+    const unsigned char *b = p;
+
+    for (int64_t i = 0; i < bytes; i++)
+        h = (h ^ b[i]) * 1099511628211u;
+    return h;
+}
+
+static void keep_hashes(struct seat *s, struct sl_run *run)
+{
+    const struct sl_graph *g = run->g;
+    struct team_rank *me = &s->ret->r[s->rank];
+
+    me->shard_hash = me->copy_hash = 14695981039346656037u;
+    for (int u = 0; u < g->nunits; u++) {
+        int t = g->unit[u].psh, full = g->unit[u].pfull, size = sl_dtype_size(g->ptype);
+
+        me->shard_hash = hash(me->shard_hash, sl_run_at(run, t), g->t[t].n * size);
+        if (full >= 0)
+            me->copy_hash = hash(me->copy_hash, sl_run_at(run, full), g->t[full].n * size);
+    }
+}
+
+static int rank_main(struct seat *s)
+{
+    struct sl_err err = {.code = SL_OK};
+    struct team_rank *me = &s->ret->r[s->rank];
+    struct sl_dev *dev = sl_dev_open("cpu", 1, &err);
+    struct sl_comm comm;
+    struct sl_run view;
+
+    must(dev != NULL, err.msg);
+    sl_comm_init(&comm, s->ctl, s->arena, dev, s->rank, s->t->ranks, s->t->deadline);
+    struct sl_training tr = {
+        .job = &s->t->job,
+        .program = s->program,
+        .dev = dev,
+        .comm = &comm,
+        .arena = s->arena[s->rank],
+        .samples = {train_sample, valid_sample, s, s->t->valid_samples},
+        .steps = s->t->job.train.steps,
+        .report = listen_to,
+        .report_to = s,
+        .poison = s->t->poison,
+    };
+    int rc = sl_train(&tr, &me->trained, &err);
+
+    me->code = rc ? (int)err.code : SL_OK;
+    snprintf(me->msg, sizeof me->msg, "%s", rc ? err.msg : "");
+    memcpy(me->count, comm.count, sizeof me->count);
+    me->waits = comm.waits;
+    view = (struct sl_run){.comm = &comm, .arena = s->arena[s->rank], .g = s->program->train};
+    if (!rc)
+        keep_hashes(s, &view);
+    else if (err.code != SL_PEER)
+        sl_ctl_fail(s->ctl, err.code == SL_BUSY ? -1 : s->rank);
+    sl_dev_close(dev);
+    return rc;
+}
+
+static void *thread_main(void *p)
+{
+    return rank_main(p) ? p : NULL;
+}
+
+/* --- the agent's part ------------------------------------------------------------------------- */
+
+static int as_threads(struct seat *seat, int n)
+{
+    pthread_t th[SL_MAX_RANKS];
+    int bad = 0;
+
+    for (int k = 0; k < n; k++)
+        must(!pthread_create(&th[k], NULL, thread_main, &seat[k]), "no thread");
+    for (int k = 0; k < n; k++) {
+        void *v;
+
+        pthread_join(th[k], &v);
+        bad |= v != NULL;
+    }
+    return bad ? -1 : 0;
+}
+
+static int as_processes(struct seat *seat, int n, struct team_result *ret)
+{
+    pid_t pid[SL_MAX_RANKS];
+    int64_t died = 0;
+    int bad = 0;
+
+    fflush(NULL);
+    for (int k = 0; k < n; k++) { /* before any parallel region of this process */
+        pid[k] = fork();
+        must(pid[k] >= 0, "no process");
+        if (pid[k] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            _exit(rank_main(&seat[k]) ? 1 : 0);
+        }
+    }
+    for (int left = n; left > 0; left--) {
+        int st, who = -1;
+        pid_t p = waitpid(-1, &st, 0);
+
+        for (int i = 0; i < n; i++)
+            if (pid[i] == p)
+                who = i;
+        must(who >= 0, "somebody else's child");
+        if (!st)
+            continue;
+        bad = 1;
+        if (WIFSIGNALED(st)) {
+            ret->r[who].code = -1;
+            if (ret->first_dead < 0)
+                ret->first_dead = who;
+            died = sl_clock_ns();
+            sl_ctl_fail(seat->ctl, who); /* what an agent does */
+        }
+    }
+    if (died)
+        ret->seconds_to_end = 1e-9 * (double)(sl_clock_ns() - died);
+    return bad ? -1 : 0;
+}
+
+static void *shared(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    must(p != MAP_FAILED, "no memory");
+    return p;
+}
+
+static void finish(struct team_result *ret, int n)
+{
+    ret->hash = 14695981039346656037u;
+    ret->copies_agree = 1;
+    for (int k = 0; k < n; k++) {
+        ret->hash = hash(ret->hash, &ret->r[k].shard_hash, sizeof ret->r[k].shard_hash);
+        ret->copies_agree &= ret->r[k].copy_hash == ret->r[0].copy_hash;
+    }
+}
+
+int team_run(const struct team *t, struct team_result *out)
+{
+    struct sl_err err = {.code = SL_OK};
+    struct sl_program *prog
+        = sl_program_make(&t->job, t->ranks, t->job.train.strategy, 1, t->flags, &err);
+    struct team_result *ret = shared(sizeof *ret);
+    struct seat seat[SL_MAX_RANKS];
+    char *arena[SL_MAX_RANKS];
+    int fd[SL_MAX_RANKS], rc;
+    struct sl_ctl *ctl;
+    size_t size, bytes;
+
+    must(prog != NULL, err.msg);
+    must(t->job.train.steps <= TEAM_STEPS, "too many steps");
+    must(t->cut < 0 || !sl_memplan_cut(prog->train, t->cut), "this buffer cannot be cut");
+    size = sl_ctl_size(t->ranks, prog->train->nunits);
+    bytes = (size_t)prog->arena0;
+    ctl = shared(size);
+    must(!sl_ctl_init(ctl, t->ranks, prog->train->nunits, &err), err.msg);
+    ret->first_dead = -1;
+    for (int i = 0; i <= TEAM_STEPS; i++)
+        ret->loss[i] = ret->norm[i] = ret->lr[i] = ret->valid[i] = NAN;
+    for (int k = 0; k < t->ranks; k++) {
+        fd[k] = memfd_create("arena", MFD_CLOEXEC);
+        must(fd[k] >= 0 && !ftruncate(fd[k], (off_t)bytes), "no memfd");
+        arena[k] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd[k], 0);
+        must(arena[k] != MAP_FAILED, "cannot map an arena");
+        seat[k] = (struct seat){t, prog, ctl, arena, k, ret};
+    }
+    rc = t->processes ? as_processes(seat, t->ranks, ret) : as_threads(seat, t->ranks);
+    for (int k = 0; k < t->ranks; k++) {
+        struct stat st;
+
+        must(!fstat(fd[k], &st), "fstat");
+        ret->r[k].touched = st.st_blocks * 512;
+        munmap(arena[k], bytes);
+        close(fd[k]);
+    }
+    finish(ret, t->ranks);
+    ret->arena = prog->arena0;
+    *out = *ret;
+    munmap(ret, sizeof *ret);
+    munmap(ctl, size);
+    sl_program_destroy(prog);
+    return rc;
+}
+
+int team_same(const struct team_result *a, const struct team_result *b, int steps)
+{
+    size_t bytes = (size_t)(steps + 1) * sizeof(double);
+
+    return !memcmp(a->loss, b->loss, bytes) && !memcmp(a->norm, b->norm, bytes)
+           && !memcmp(a->valid, b->valid, bytes) && a->hash == b->hash;
+}
+
+double team_gap(const struct team_result *a, const struct team_result *b, int steps)
+{
+    double worst = 0;
+
+    for (int s = 1; s <= steps; s++) {
+        double x = fabs(a->loss[s] - b->loss[s]) / fabs(a->loss[s]);
+        double y = fabs(a->norm[s] - b->norm[s]) / fabs(a->norm[s]);
+
+        if (!isfinite(x) || !isfinite(y))
+            return INFINITY;
+        worst = fmax(worst, fmax(x, y));
+    }
+    return worst;
+}
