@@ -17,6 +17,8 @@ libexecutor_a_SOURCES = \
 	%D%/models/models.c %D%/models/models.h \
 	%D%/models/gpt.c \
 	%D%/program.c %D%/program.h \
+	%D%/plan.c %D%/plan.h \
+	%D%/remedy.c %D%/remedy.h \
 	%D%/ctl.c %D%/ctl.h \
 	%D%/comm.c %D%/comm_shm.c %D%/comm.h \
 	%D%/optimizer.c %D%/optimizer.h \

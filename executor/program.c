@@ -13,29 +13,6 @@
 #include "executor/graph/schedule.h"
 #include "executor/graph/shard.h"
 
-/* Ranks, batch and micro-batch; sets micro and accum. */
-static int divide(struct sl_program *p, const struct sl_job *job, struct sl_err *err)
-{
-    int64_t batch = job->train.batch, micro = job->train.micro_batch;
-
-    if (p->ranks < 1 || p->ranks > SL_MAX_RANKS)
-        return sl_fail(err, SL_USAGE, "%d ranks: this version runs 1 to %d", p->ranks,
-                       SL_MAX_RANKS);
-    if (batch < 1 || (micro < 1 && batch % p->ranks)
-        || (micro >= 1 && (batch % micro || batch / micro % p->ranks))) {
-        sl_fail(err, SL_USAGE, "a batch of %lld samples does not divide over %d ranks",
-                (long long)batch, p->ranks);
-        if (micro >= 1)
-            sl_fail(err, SL_USAGE,
-                    "a batch of %lld samples does not divide over %d ranks by micro-batches of %lld",
-                    (long long)batch, p->ranks, (long long)micro);
-        return sl_hint(err, "train.batch must be a multiple of ranks times train.micro_batch.");
-    }
-    p->micro = micro >= 1 ? micro : batch / p->ranks;
-    p->accum = batch / (p->micro * p->ranks);
-    return 0;
-}
-
 /* Describe and transform one graph, up to its memory plan. */
 static struct sl_graph *graph(struct sl_program *p, const struct sl_job *job, int training,
                               int flags, struct sl_err *err)
@@ -81,11 +58,11 @@ struct sl_program *sl_program_make(const struct sl_job *job, int ranks, enum sl_
     p->precision = job->train.precision;
     p->threads = threads > 0 ? threads : 1;
     p->vocab = job->data.vocab_size;
-    if (p->vocab < 1 && job->data.tokenizer == SL_TOK_BYTE)
-        p->vocab = 256;
     p->model = sl_model_find(job->model.kind, err);
-    if (!p->model || divide(p, job, err))
+    if (!p->model || sl_job_check_ranks(job, ranks, err))
         goto fail;
+    p->micro = sl_job_micro(job, ranks);
+    p->accum = sl_job_accum(job, ranks);
     if (p->vocab < 1) {
         sl_fail(err, SL_USAGE, "the size of the vocabulary is not known");
         sl_hint(err, "Set data.vocab_size.");

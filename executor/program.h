@@ -40,7 +40,7 @@ struct sl_program {
 /*
  * The program of `job` with that many ranks and that strategy (usually the job's own). `threads`:
  * of a rank, at least 1 (scratch depends on it; see sl_program_threads). Takes no look at the data:
- * the vocabulary is data.vocab_size, or 256 for bytes. Caller destroys. SL_USAGE: batch,
+ * the vocabulary is data.vocab_size. Caller destroys. SL_USAGE: batch,
  * micro-batch and ranks do not fit, no vocabulary, wrong shapes; SL_SYSTEM: no memory.
  */
 struct sl_program *sl_program_make(const struct sl_job *job, int ranks, enum sl_strategy strategy,

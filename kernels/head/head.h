@@ -9,7 +9,8 @@
  *
  * Only a chunk's logits exist at a time. A training call (dx given) yields loss, dx and dw in the
  * same pass, so the backward pass needs no second product; an evaluation call (dx and dw NULL)
- * yields the loss alone. A row with target -1 is ignored: no loss, a zero row in dx.
+ * yields the loss alone. A row with target -1 is ignored: no loss, a zero row in dx, nothing in dw
+ * (where its x must be finite: it is multiplied by 0).
  *
  * Shapes   x, dx: [rows, width] xtype; w, dw: [vocab, width] wtype; targets: [rows] i32;
  *          loss: [1] f32, written. dx may be x.
