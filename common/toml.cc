@@ -100,6 +100,8 @@ struct sl_toml *sl_toml_parse(const char *text, size_t n, const char *name, stru
         char what[200];
 
         sl_str_escape(what, sizeof what, std::string(r.error().description()).c_str());
+        if (!std::strncmp(what, "Error ", 6))
+            what[0] = 'e'; /* our messages begin in lower case */
         sl_fail(err, SL_USAGE, "%s:%u:%u: %s", name, (unsigned)at.line, (unsigned)at.column, what);
         return nullptr;
     }
