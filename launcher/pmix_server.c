@@ -1,0 +1,304 @@
+/* pmix_server.c - host libpmix's server: one namespace, one node */
+#include "launcher/pmix_server.h"
+
+#include <errno.h>
+#include <pmix.h>
+#include <pmix_server.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "executor/job.h"
+
+extern char **environ;
+
+struct sl_pmix_server {
+    char nspace[PMIX_MAX_NSLEN + 1];
+    char host[256];
+    int ranks, registered;
+};
+
+/* ---- waiting for libpmix's non-blocking calls ---- */
+
+struct waiter {
+    pthread_mutex_t m;
+    pthread_cond_t c;
+    int done;
+    pmix_status_t st;
+};
+
+static void wake(pmix_status_t st, void *p)
+{
+    struct waiter *w = p;
+
+    pthread_mutex_lock(&w->m);
+    w->st = st;
+    w->done = 1;
+    pthread_cond_signal(&w->c);
+    pthread_mutex_unlock(&w->m);
+}
+
+/* PMIX_SUCCESS of a call means that its callback comes; anything else, that it does not. */
+static pmix_status_t finish(pmix_status_t call, struct waiter *w)
+{
+    if (call == PMIX_OPERATION_SUCCEEDED)
+        return PMIX_SUCCESS;
+    if (call != PMIX_SUCCESS)
+        return call;
+    pthread_mutex_lock(&w->m);
+    while (!w->done)
+        pthread_cond_wait(&w->c, &w->m);
+    pthread_mutex_unlock(&w->m);
+    return w->st;
+}
+
+#define WAITER                                                                                     \
+    {                                                                                              \
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0                                  \
+    }
+
+/* ---- what libpmix asks its host; on libpmix's thread ---- */
+
+static pmix_status_t on_connected(const pmix_proc_t *p, void *o, pmix_info_t info[], size_t n,
+                                  pmix_op_cbfunc_t cb, void *cbdata)
+{
+    (void)p, (void)o, (void)info, (void)n, (void)cb, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t on_finalized(const pmix_proc_t *p, void *o, pmix_op_cbfunc_t cb, void *cbdata)
+{
+    (void)p, (void)o, (void)cb, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+/* A rank that aborts exits; the agent sees that. */
+static pmix_status_t on_abort(const pmix_proc_t *p, void *o, int status, const char msg[],
+                              pmix_proc_t procs[], size_t n, pmix_op_cbfunc_t cb, void *cbdata)
+{
+    (void)p, (void)o, (void)status, (void)msg, (void)procs, (void)n, (void)cb, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+/*
+ * All ranks of the node have come: nobody else takes part, so their own data is the answer. The
+ * status of local ranks (one may have died) is passed on.
+ */
+static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+                              size_t ninfo, char *data, size_t n, pmix_modex_cbfunc_t cb,
+                              void *cbdata)
+{
+    pmix_status_t st = PMIX_SUCCESS;
+    char *copy = NULL;
+
+    if (nprocs != 1 || procs[0].rank != PMIX_RANK_WILDCARD)
+        return PMIX_ERR_NOT_SUPPORTED;
+    for (size_t i = 0; i < ninfo; i++)
+        if (PMIX_CHECK_KEY(&info[i], PMIX_LOCAL_COLLECTIVE_STATUS))
+            st = info[i].value.data.status;
+    if (n) {
+        copy = sl_calloc(1, n);
+        if (!copy)
+            return PMIX_ERR_NOMEM;
+        memcpy(copy, data, n);
+    }
+    cb(st, copy, n, cbdata, free, copy); /* thread-shifts; frees the copy when it is used up */
+    return PMIX_SUCCESS;
+}
+
+static pmix_server_module_t module = {
+    .client_connected2 = on_connected,
+    .client_finalized = on_finalized,
+    .abort = on_abort,
+    .fence_nb = on_fence,
+};
+
+/* ---- the job as PMIx describes it ---- */
+
+static pmix_info_t *array_of(pmix_info_t *slot, const char *key, size_t n)
+{
+    PMIX_LOAD_KEY(slot->key, key);
+    slot->value.type = PMIX_DATA_ARRAY;
+    PMIX_DATA_ARRAY_CREATE(slot->value.data.darray, n, PMIX_INFO);
+    return slot->value.data.darray->array;
+}
+
+static void load_rank(const struct sl_pmix_server *s, pmix_info_t *slot, int rank)
+{
+    pmix_info_t *a = array_of(slot, PMIX_PROC_DATA, 8);
+    pmix_rank_t r = (pmix_rank_t)rank;
+    uint16_t local = (uint16_t)rank;
+    uint32_t zero = 0;
+
+    PMIX_INFO_LOAD(&a[0], PMIX_RANK, &r, PMIX_PROC_RANK);
+    PMIX_INFO_LOAD(&a[1], PMIX_GLOBAL_RANK, &r, PMIX_PROC_RANK);
+    PMIX_INFO_LOAD(&a[2], PMIX_APP_RANK, &r, PMIX_PROC_RANK);
+    PMIX_INFO_LOAD(&a[3], PMIX_APPNUM, &zero, PMIX_UINT32);
+    PMIX_INFO_LOAD(&a[4], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
+    PMIX_INFO_LOAD(&a[5], PMIX_NODE_RANK, &local, PMIX_UINT16);
+    PMIX_INFO_LOAD(&a[6], PMIX_NODEID, &zero, PMIX_UINT32);
+    PMIX_INFO_LOAD(&a[7], PMIX_HOSTNAME, s->host, PMIX_STRING);
+}
+
+static pmix_status_t register_job(struct sl_pmix_server *s)
+{
+    char peers[16 * SL_MAX_RANKS], *nodes = NULL, *procs = NULL;
+    uint32_t n = (uint32_t)s->ranks, one = 1, zero = 0;
+    size_t ninfo = 13 + (size_t)s->ranks, k = 0, len = 0;
+    struct waiter w = WAITER;
+    pmix_rank_t leader = 0;
+    pmix_info_t *info, *a;
+    pmix_status_t st;
+
+    for (int i = 0; i < s->ranks; i++)
+        len += (size_t)snprintf(peers + len, sizeof peers - len, "%s%d", i ? "," : "", i);
+    st = PMIx_generate_regex(s->host, &nodes);
+    if (st == PMIX_SUCCESS)
+        st = PMIx_generate_ppn(peers, &procs);
+    if (st != PMIX_SUCCESS) {
+        free(nodes);
+        return st;
+    }
+    PMIX_INFO_CREATE(info, ninfo);
+    PMIX_INFO_LOAD(&info[k++], PMIX_NODE_MAP, nodes, PMIX_REGEX);
+    PMIX_INFO_LOAD(&info[k++], PMIX_PROC_MAP, procs, PMIX_REGEX);
+    PMIX_INFO_LOAD(&info[k++], PMIX_JOBID, s->nspace, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[k++], PMIX_UNIV_SIZE, &n, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[k++], PMIX_JOB_SIZE, &n, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[k++], PMIX_MAX_PROCS, &n, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[k++], PMIX_JOB_NUM_APPS, &one, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[k++], PMIX_NUM_NODES, &one, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[k++], PMIX_LOCAL_SIZE, &n, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[k++], PMIX_LOCAL_PEERS, peers, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[k++], PMIX_LOCALLDR, &leader, PMIX_PROC_RANK);
+    PMIX_INFO_LOAD(&info[k++], PMIX_NODEID, &zero, PMIX_UINT32);
+    a = array_of(&info[k++], PMIX_NODE_INFO_ARRAY, 4);
+    PMIX_INFO_LOAD(&a[0], PMIX_HOSTNAME, s->host, PMIX_STRING);
+    PMIX_INFO_LOAD(&a[1], PMIX_NODEID, &zero, PMIX_UINT32);
+    PMIX_INFO_LOAD(&a[2], PMIX_LOCAL_SIZE, &n, PMIX_UINT32);
+    PMIX_INFO_LOAD(&a[3], PMIX_LOCAL_PEERS, peers, PMIX_STRING);
+    for (int i = 0; i < s->ranks; i++)
+        load_rank(s, &info[k++], i);
+    st = finish(PMIx_server_register_nspace(s->nspace, s->ranks, info, ninfo, wake, &w), &w);
+    PMIX_INFO_FREE(info, ninfo);
+    free(nodes);
+    free(procs);
+    return st;
+}
+
+/* An outer launcher's variables would make the server, or a rank, talk to that launcher. */
+static void scrub(void)
+{
+    static const char *const prefix[] = {"PMIX_", "PMI_", "OMPI_", "PRTE_", "SLURM_"};
+    char **keep = environ;
+
+    for (char **e = environ; *e; e++) {
+        int outer = 0;
+
+        for (size_t i = 0; i < sizeof prefix / sizeof *prefix; i++)
+            outer |= !strncmp(*e, prefix[i], strlen(prefix[i]));
+        if (!outer)
+            *keep++ = *e;
+    }
+    *keep = NULL;
+    /* the default store keeps files behind, and aborts the server on large values */
+    setenv("PMIX_MCA_gds", "hash", 1);
+}
+
+struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspace, int ranks,
+                                           struct sl_err *err)
+{
+    struct sl_pmix_server *s = sl_calloc(1, sizeof *s);
+    const char *what = "PMIx_server_init";
+    pmix_info_t *in;
+    pmix_status_t st;
+
+    if (!s) {
+        sl_fail(err, SL_SYSTEM, "cannot hold the PMIx server: %s", strerror(errno));
+        return NULL;
+    }
+    s->ranks = ranks;
+    snprintf(s->nspace, sizeof s->nspace, "%s", nspace);
+    if (gethostname(s->host, sizeof s->host - 1))
+        snprintf(s->host, sizeof s->host, "localhost");
+    scrub();
+    PMIX_INFO_CREATE(in, 3);
+    PMIX_INFO_LOAD(&in[0], PMIX_SERVER_TMPDIR, folder, PMIX_STRING);
+    PMIX_INFO_LOAD(&in[1], PMIX_SYSTEM_TMPDIR, folder, PMIX_STRING);
+    PMIX_INFO_LOAD(&in[2], PMIX_HOSTNAME, s->host, PMIX_STRING);
+    st = PMIx_server_init(&module, in, 3);
+    PMIX_INFO_FREE(in, 3);
+    if (st != PMIX_SUCCESS) {
+        free(s);
+        s = NULL;
+        goto fail;
+    }
+    what = "PMIx_server_register_nspace";
+    st = register_job(s);
+    s->registered = st == PMIX_SUCCESS;
+    for (int r = 0; st == PMIX_SUCCESS && r < ranks; r++) {
+        struct waiter w = WAITER;
+        pmix_proc_t p;
+
+        what = "PMIx_server_register_client";
+        PMIX_LOAD_PROCID(&p, s->nspace, (pmix_rank_t)r);
+        st = finish(PMIx_server_register_client(&p, geteuid(), getegid(), NULL, wake, &w), &w);
+    }
+    if (st == PMIX_SUCCESS)
+        return s;
+fail:
+    sl_fail(err, SL_SYSTEM, "cannot start the PMIx server: %s: %s", what, PMIx_Error_string(st));
+    sl_pmix_server_close(s);
+    return NULL;
+}
+
+void sl_pmix_server_close(struct sl_pmix_server *s)
+{
+    struct waiter w = WAITER;
+
+    if (!s)
+        return;
+    if (s->registered) {
+        PMIx_server_deregister_nspace(s->nspace, wake, &w);
+        finish(PMIX_SUCCESS, &w);
+    }
+    PMIx_server_finalize();
+    free(s);
+}
+
+char **sl_pmix_server_env(struct sl_pmix_server *s, int rank, struct sl_err *err)
+{
+    pmix_status_t st = PMIX_ERR_NOMEM;
+    char **env = NULL;
+    pmix_proc_t p;
+    size_t n = 0;
+
+    while (environ[n])
+        n++;
+    env = sl_calloc(n + 1, sizeof *env);
+    for (size_t i = 0; env && i < n; i++) {
+        env[i] = sl_strdup(environ[i]);
+        if (!env[i])
+            goto fail;
+    }
+    PMIX_LOAD_PROCID(&p, s->nspace, (pmix_rank_t)rank);
+    if (env)
+        st = PMIx_server_setup_fork(&p, &env);
+    if (st == PMIX_SUCCESS)
+        return env;
+fail:
+    sl_pmix_server_free_env(env);
+    sl_fail(err, SL_SYSTEM, "cannot make the environment of rank %d: %s", rank,
+            PMIx_Error_string(st));
+    return NULL;
+}
+
+void sl_pmix_server_free_env(char **env)
+{
+    for (char **e = env; e && *e; e++)
+        free(*e);
+    free(env);
+}

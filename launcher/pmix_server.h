@@ -1,0 +1,35 @@
+#ifndef SL_PMIX_SERVER_H
+#define SL_PMIX_SERVER_H
+
+/*
+ * pmix_server.h - the PMIx server inside the agent, for the ranks of one node
+ *
+ * libpmix has one server per process; so has this module: open it once. It runs two threads of its
+ * own, so between fork and exec of a rank only async-signal-safe calls are allowed. A process
+ * that hosts a server must not be a PMIx client, and must not have PMIX_*, OMPI_* or SLURM_* of an
+ * outer launcher in its environment: open() removes them.
+ *
+ * All ranks fence and finalize through it; a fence of the node's ranks is complete when all of
+ * them have come. Fences of a part of the ranks are refused.
+ */
+
+#include "common/err.h"
+
+struct sl_pmix_server; /* opaque */
+
+/*
+ * `folder`: for its sockets and files, private to the run. `nspace`: the ranks' common name, unique
+ * on the machine, at most 255 characters. SL_SYSTEM: libpmix refuses.
+ */
+struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspace, int ranks,
+                                           struct sl_err *err);
+void sl_pmix_server_close(struct sl_pmix_server *s); /* NULL is fine */
+
+/*
+ * This process's environment with what `rank` needs to find the server. A NULL-terminated list;
+ * release it with sl_pmix_server_free_env().
+ */
+char **sl_pmix_server_env(struct sl_pmix_server *s, int rank, struct sl_err *err);
+void sl_pmix_server_free_env(char **env);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * drill.c - the launcher with a rank that fails on demand
+ *
+ * usage: drill [options] FOLDER     launch a made-up job; its ranks are this program again
+ *        drill state DB ID          print the job's state, exit status and reason
+ *        drill rank FD              one rank: a real PMIx client that meets the others in each step
+ *
+ * DRILL_FAULT="RANK:WHEN:WHAT" in the environment: WHEN is init (before PMIx), or a step. Only this
+ * test program reads it.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "executor/comm.h"
+#include "executor/rank.h"
+#include "executor/reporter.h"
+#include "executor/wireup.h"
+#include "launcher/launch.h"
+#include "store/reader.h"
+
+struct drill {
+    struct sl_rank_start start;
+    struct sl_ctl *ctl;
+    int steps, step_ms;
+    char fault[64];
+};
+
+/* ---- one rank ---- */
+
+static void grandchild(void)
+{
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) {
+            execlp("sleep", "sleep", "600", NULL);
+            _exit(127);
+        }
+        _exit(0);
+    }
+}
+
+static void torn(int rank)
+{
+    char big[20000];
+
+    for (int i = 0; i < 200; i++) {
+        char part[64];
+        int n = snprintf(part, sizeof part, "half-%d-%d", rank, i);
+
+        if (write(1, part, (size_t)n) != n || write(1, "-end\n", 5) != 5)
+            _exit(99);
+        n = snprintf(part, sizeof part, "err-%d-%d\n", rank, i);
+        if (write(2, part, (size_t)n) != n)
+            _exit(99);
+    }
+    memset(big, 'x', sizeof big);
+    memset(big + 10, 0, 5);
+    if (write(1, big, sizeof big) != (ssize_t)sizeof big) /* no newline at all */
+        _exit(99);
+}
+
+static void fault(const struct drill *d, const char *when)
+{
+    char want[40];
+    const char *what;
+
+    snprintf(want, sizeof want, "%d:%s:", d->start.rank, when);
+    if (strncmp(d->fault, want, strlen(want)))
+        return;
+    what = d->fault + strlen(want);
+    if (!strcmp(what, "kill"))
+        raise(SIGKILL);
+    if (!strcmp(what, "segv")) {
+        fprintf(stderr, "about to fall\n");
+        raise(SIGSEGV);
+    }
+    if (!strcmp(what, "freeze"))
+        raise(SIGSTOP);
+    if (!strcmp(what, "grandchild"))
+        grandchild();
+    if (!strcmp(what, "torn"))
+        torn(d->start.rank);
+    if (!strncmp(what, "exit", 4))
+        _exit(atoi(what + 4));
+}
+
+static int read_start(struct drill *d, int fd)
+{
+    char text[300];
+    struct stat st;
+
+    if (pread(fd, &d->start, sizeof d->start, 0) != sizeof d->start
+        || d->start.magic != SL_RANK_MAGIC || d->start.text_bytes >= sizeof text
+        || pread(fd, text, d->start.text_bytes, sizeof d->start) != d->start.text_bytes)
+        return -1;
+    text[d->start.text_bytes] = '\0';
+    if (sscanf(text, "%d %d %63s", &d->steps, &d->step_ms, d->fault) < 2)
+        return -1;
+    for (int r = 0; r < d->start.ranks; r++)
+        if (fstat(d->start.arena_fd[r], &st) || st.st_size != d->start.arena_bytes)
+            return -1;
+    d->ctl = mmap(NULL, sl_ctl_size(d->start.ranks, 1), PROT_READ | PROT_WRITE, MAP_SHARED,
+                  d->start.ctl_fd, 0);
+    return d->ctl == MAP_FAILED ? -1 : 0;
+}
+
+/* Every rank writes into its arena and adds up everybody's. */
+static int check_arenas(const struct drill *d, struct sl_comm *c, struct sl_err *err)
+{
+    int64_t sum = 0, want = 0;
+
+    for (int r = 0; r < d->start.ranks; r++) {
+        int64_t *a
+            = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED, d->start.arena_fd[r], 0);
+
+        if (a == MAP_FAILED)
+            return sl_fail(err, SL_SYSTEM, "cannot map arena %d", r);
+        if (r == d->start.rank) {
+            *a = 1000 + r;
+            if (sl_comm_barrier(c, SL_WAIT_START, -1, err))
+                return -1;
+        }
+        munmap(a, sizeof *a);
+    }
+    for (int r = 0; r < d->start.ranks; r++) {
+        int64_t *a = mmap(NULL, sizeof *a, PROT_READ, MAP_SHARED, d->start.arena_fd[r], 0);
+
+        if (a == MAP_FAILED)
+            return sl_fail(err, SL_SYSTEM, "cannot map arena %d", r);
+        sum += *a;
+        want += 1000 + r;
+        munmap(a, sizeof *a);
+    }
+    return sum == want ? 0 : sl_fail(err, SL_BUG, "the sum over the arenas is wrong");
+}
+
+static void report(struct sl_reporter *to, int64_t step, int ms)
+{
+    struct sl_report r = {.type = SL_REPORT_STEP, .step = step};
+
+    r.u.step_.units = 100;
+    snprintf(r.u.step_.unit, sizeof r.u.step_.unit, "tokens");
+    r.u.step_.step_ms = ms ? ms : 0.5;
+    r.u.step_.loss = 1.0 / (double)step;
+    sl_reporter_send(to, &r);
+}
+
+/* 0 done, 1 stopped at an agreed step, -1 with err. */
+static int steps(struct drill *d, struct sl_comm *c, struct sl_reporter *to, struct sl_err *err)
+{
+    struct sl_ctl *ctl = d->ctl;
+    int me = d->start.rank;
+    char when[16];
+
+    for (int s = 1; s <= d->steps; s++) {
+        c->step = s;
+        sl_ctl_mark(ctl, me, c->collective, s, SL_PHASE_COMPUTE);
+        snprintf(when, sizeof when, "%d", s);
+        fault(d, when);
+        sl_clock_sleep_until(sl_clock_ns() + d->step_ms * 1000000ll);
+        ctl->r[me].stop = atomic_load(&ctl->stop);
+        if (sl_comm_barrier(c, SL_OP_STEP_END, -1, err))
+            return -1;
+        report(to, s, d->step_ms);
+        for (int r = 0; r < d->start.ranks; r++)
+            if (ctl->r[r].stop)
+                return 1;
+        if (sl_comm_barrier(c, SL_OP_STEP_END, -1, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int rank_main(int fd)
+{
+    struct drill d = {.steps = 0};
+    struct sl_err err = {0};
+    struct sl_report hello = {.type = SL_REPORT_HELLO};
+    struct sl_reporter to;
+    struct sl_wireup w;
+    struct sl_comm c;
+    int rc, me;
+
+    if (read_start(&d, fd)) {
+        fprintf(stderr, "drill: the start record is wrong\n");
+        return 98;
+    }
+    me = d.start.rank;
+    if (read(0, &rc, 1) != 0) /* stdin is /dev/null */
+        return 97;
+    fault(&d, "init");
+    sl_reporter_init(&to, d.start.report_fd, me);
+    if (sl_wireup_open(&w, &err) || w.rank != me || w.ranks != d.start.ranks) {
+        fprintf(stderr, "drill: wire-up: %s\n", err.msg);
+        return 96;
+    }
+    sl_ctl_mark(d.ctl, me, 1, 0, SL_PHASE_WAIT);
+    atomic_store(&d.ctl->r[me].kind, SL_WAIT_WIREUP);
+    rc = sl_wireup_exchange(&w, d.start.hang_timeout, &err);
+    sl_ctl_mark(d.ctl, me, 1, 0, SL_PHASE_LOAD);
+    if (!rc) {
+        hello.u.hello.pid = (int)getpid();
+        snprintf(hello.u.hello.host, sizeof hello.u.hello.host, "%s", w.card[me].host);
+        sl_reporter_send(&to, &hello);
+        printf("rank %d of %d is up\n", me, d.start.ranks);
+        fflush(stdout);
+        sl_comm_init(&c, d.ctl, NULL, NULL, me, d.start.ranks, d.start.hang_timeout);
+        c.collective = 1;
+        rc = check_arenas(&d, &c, &err);
+        if (!rc)
+            rc = steps(&d, &c, &to, &err);
+    }
+    if (rc < 0) {
+        fprintf(stderr, "drill: %s\n", err.msg);
+        return err.code == SL_PEER ? SL_RANK_PEER : err.code == SL_BUSY ? SL_RANK_HANG : 1;
+    }
+    sl_ctl_mark(d.ctl, me, c.collective, c.step, rc ? SL_PHASE_STOPPED : SL_PHASE_DONE);
+    if (sl_wireup_close(&w, &err))
+        return 95;
+    return rc ? SL_RANK_STOPPED : 0;
+}
+
+/* ---- the launch ---- */
+
+static int launch(int argc, char **argv)
+{
+    struct sl_job job = {.name = "drill"};
+    struct sl_launch l = {.job = &job,
+                          .ranks = 4,
+                          .threads = 1,
+                          .units = 1,
+                          .steps = 3,
+                          .arena_bytes = 1 << 16,
+                          .out = 2,
+                          .progress = 10};
+    const char *what = getenv("DRILL_FAULT");
+    struct sl_store *st = NULL;
+    struct sl_err err = {0};
+    int step_ms = 0, o, rc;
+    char text[200];
+
+    job.failure.grace = 10;
+    job.failure.hang_timeout = 30;
+    while ((o = getopt(argc, argv, "n:s:m:h:g:t:p:w:d:lq")) != -1) {
+        switch (o) {
+        case 'n':
+            l.ranks = atoi(optarg);
+            break;
+        case 's':
+            l.steps = atoi(optarg);
+            break;
+        case 'm':
+            step_ms = atoi(optarg);
+            break;
+        case 'h':
+            job.failure.hang_timeout = atof(optarg);
+            break;
+        case 'g':
+            job.failure.grace = atof(optarg);
+            break;
+        case 't':
+            job.resources.time_limit = atof(optarg);
+            break;
+        case 'p':
+            l.progress = atof(optarg);
+            break;
+        case 'w':
+            l.silence = atof(optarg);
+            break;
+        case 'd':
+            l.db = optarg;
+            break;
+        case 'l':
+            l.show_logs = 1;
+            break;
+        case 'q':
+            l.quiet = 1;
+            break;
+        default:
+            return 2;
+        }
+    }
+    if (optind + 1 != argc)
+        return 2;
+    l.folder = argv[optind];
+    snprintf(text, sizeof text, "%d %d %s", (int)l.steps, step_ms, what ? what : "");
+    l.job_text = text;
+    if (l.db) {
+        struct sl_new_job j
+            = {.name = "drill", .text = text, .ranks = l.ranks, .steps = l.steps, .strategy = ""};
+
+        st = sl_store_open(l.db, SL_STORE_WRITE, &err);
+        if (!st || sl_jobs_create(st, &j, &l.id, &err)) {
+            fprintf(stderr, "drill: %s\n", err.msg);
+            return 94;
+        }
+        sl_store_close(st);
+    }
+    rc = sl_launch_run(&l, &err);
+    if (rc < 0)
+        fprintf(stderr, "drill: %s\n", err.msg);
+    return rc < 0 ? 94 : rc;
+}
+
+static int print_state(void *u, const struct sl_job_row *row)
+{
+    (void)u;
+    printf("%s %d %s\n", sl_state_name(row->state), (int)row->exit_status, row->reason);
+    return 0;
+}
+
+static int state(const char *db, int64_t id)
+{
+    struct sl_err err = {0};
+    struct sl_store *st = sl_store_open(db, SL_STORE_READ, &err);
+    int rc = st ? sl_read_job(st, id, print_state, NULL, &err) : -1;
+
+    if (rc < 0)
+        fprintf(stderr, "drill: %s\n", err.msg);
+    sl_store_close(st);
+    return rc == 1 ? 0 : 93;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && !strcmp(argv[1], "rank"))
+        return rank_main(atoi(argv[2]));
+    if (argc == 4 && !strcmp(argv[1], "state"))
+        return state(argv[2], atoll(argv[3]));
+    return launch(argc, argv);
+}

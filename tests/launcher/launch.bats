@@ -1,0 +1,322 @@
+#!/usr/bin/env bats
+# The launcher's promises, with a rank that fails on demand (drill.c). Processes are found below the
+# one that a test has started, and killed by id.
+
+setup() {
+    drill=$builddir/tests/launcher/drill
+    T=$(mktemp -d)
+    mkdir "$T/run"
+    started=
+}
+
+teardown() {
+    for p in $started; do kill -9 "$p" 2>/dev/null || :; done
+    for p in $(bearers); do kill -9 "$p" 2>/dev/null || :; done
+    rm -rf "$T"
+}
+
+# Everything that this test's runs have started carries the test's own TMPDIR.
+bearers() {
+    grep -lzFx "TMPDIR=$T" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
+}
+
+nothing_left() {
+    local i
+    for i in $(seq 100); do
+        [ -z "$(bearers)" ] && break
+        sleep 0.05
+    done
+    [ -z "$(bearers)" ]
+    [ -z "$(find "$T" -maxdepth 1 -name 'shardlaunch-*')" ]
+}
+
+launch() { # FAULT ARGUMENTS...: in the foreground, for `run`
+    env TMPDIR="$T" DRILL_FAULT="$1" "$drill" "${@:2}" "$T/run" 2>&1
+}
+
+start() { # the same in the background; $keeper
+    env TMPDIR="$T" DRILL_FAULT="$1" "$drill" "${@:2}" "$T/run" >"$T/out" 2>&1 3>&- &
+    keeper=$!
+    started="$started $keeper"
+}
+
+children() { cat /proc/"$1"/task/*/children 2>/dev/null; }
+
+until_true() { # at most 10 s
+    local i
+    for i in $(seq 200); do
+        if "$@"; then return 0; fi
+        sleep 0.05
+    done
+    echo "gave up waiting for: $*; output:"
+    cat "$T/out"
+    return 1
+}
+
+up() { # all N ranks have printed their first line
+    [ "$(cat "$T"/run/attempt-1/rank-*.log 2>/dev/null | grep -c ' is up$')" -eq "$1" ]
+}
+
+agent_of() { children "$1" | tr -d ' '; }
+
+rank_pid() { # KEEPER RANK
+    local p
+    for p in $(children "$(agent_of "$1")"); do
+        grep -qzx "PMIX_RANK=$2" "/proc/$p/environ" && echo "$p"
+    done
+}
+
+await() { # status of the background run into $status
+    status=0
+    wait "$keeper" || status=$?
+}
+
+@test "four ranks meet, print, finish and leave nothing" {
+    run launch "" -n 4 -s 3
+    [ "$status" -eq 0 ]
+    for r in 0 1 2 3; do
+        [ "$(cat "$T/run/attempt-1/rank-$r.log")" = "rank $r of 4 is up" ]
+    done
+    [[ "$output" == *"3 steps, loss 0.3333"* ]]
+    nothing_left
+}
+
+@test "sixty-four ranks start and finish" {
+    run launch "" -n 64 -s 2
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T"/run/attempt-1/rank-*.log | grep -c ' of 64 is up$')" -eq 64 ]
+    nothing_left
+}
+
+@test "kill -9 of each of four ranks at start-up and in the first step" {
+    for r in 0 1 2 3; do
+        run launch "$r:init:kill" -n 4
+        [ "$status" -eq 1 ]
+        [[ "$output" == *"rank $r on "*" was killed by signal 9 (Killed) before the first step"* ]]
+        run launch "$r:1:kill" -n 4
+        [ "$status" -eq 1 ]
+        [[ "$output" == *"rank $r on "*" was killed by signal 9 (Killed) in step 1"* ]]
+        [[ "$output" == *"  | rank $r of 4 is up"* ]]
+        nothing_left
+    done
+}
+
+@test "kill -9 of each of four ranks mid-run, from outside" {
+    for r in 0 1 2 3; do
+        rm -rf "$T/run/attempt-1"
+        start "" -n 4 -s 100000 -m 2
+        until_true up 4
+        kill -9 "$(rank_pid "$keeper" $r)"
+        await
+        [ "$status" -eq 1 ]
+        grep -q "rank $r on .* was killed by signal 9" "$T/out"
+        nothing_left
+    done
+}
+
+@test "a rank that falls is named with its signal and last words, not those it takes along" {
+    run launch 2:2:segv -n 4 -s 50 -m 5
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"rank 2 on "*" was killed by signal 11 (Segmentation fault)"* ]]
+    [[ "$output" == *"  | about to fall"* ]]
+    [ "$(grep -c ' was killed by ' <<<"$output")" -eq 1 ]
+}
+
+@test "a rank's exit status is the job's where it says who must act" {
+    run launch 1:1:exit2 -n 2
+    [ "$status" -eq 2 ]
+    run launch 1:1:exit7 -n 2
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"rank 1 on "*" exited with status 7 in step 1"* ]]
+    run launch 1:1:exit75 -n 2
+    [ "$status" -eq 1 ]
+}
+
+@test "a rank that exits with 0 early is a failure" {
+    run launch 1:2:exit0 -n 4 -s 50 -m 5
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"rank 1 on "*" exited with status 0 before the job was done"* ]]
+    nothing_left
+}
+
+@test "a rank that blames a peer is reported when no cause shows" {
+    run launch 3:2:exit76 -n 4 -s 50 -m 5
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"rank 3 on "*" left because a peer failed, but no peer has"* ]]
+}
+
+@test "a rank that hangs is named, with its stack, and the status is 6" {
+    for when in init 2; do
+        run launch 1:$when:freeze -n 3 -h 1 -s 50 -m 2
+        [ "$status" -eq 6 ]
+        [[ "$output" == *"hang: nothing moved for 1 s; rank 1 is behind"* ]]
+        [[ "$output" == *"T (stopped)"* ]]
+        nothing_left
+    done
+}
+
+@test "kill -9 of the agent leaves no process, no folder, no setsid grandchild, and gives 5" {
+    start 1:1:grandchild -n 4 -s 100000 -m 2
+    until_true up 4
+    until_true eval 'bearers | xargs -I{} cat /proc/{}/comm 2>/dev/null | grep -qx sleep'
+    kill -9 "$(agent_of "$keeper")"
+    await
+    [ "$status" -eq 5 ]
+    grep -q 'the agent (pid [0-9]*) was killed by signal 9' "$T/out"
+    nothing_left
+}
+
+@test "an agent that is stopped is ended by its keeper" {
+    start "" -n 2 -w 1 -s 100000 -m 2
+    until_true up 2
+    kill -STOP "$(agent_of "$keeper")"
+    await
+    [ "$status" -eq 5 ]
+    grep -q 'gave no sign' "$T/out"
+    nothing_left
+}
+
+@test "kill -9 of the keeper: the agent ends all and cleans up" {
+    start 0:1:grandchild -n 4 -s 100000 -m 2
+    until_true up 4
+    kill -9 "$keeper"
+    await
+    nothing_left
+    grep -q 'the keeper (pid [0-9]*) is gone' "$T/out"
+}
+
+@test "keeper and agent killed together: the next run sweeps what they left" {
+    start 1:1:grandchild -n 2 -s 100000 -m 2
+    until_true up 2
+    until_true eval 'bearers | xargs -I{} cat /proc/{}/comm 2>/dev/null | grep -qx sleep'
+    agent=$(agent_of "$keeper")
+    kill -9 "$keeper" "$agent"
+    await
+    touch -d '1 minute ago' "$T"/shardlaunch-*
+    run launch "" -n 2
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+
+@test "a setsid grandchild is ended with a run that is done" {
+    run launch 1:1:grandchild -n 2
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+
+@test "two jobs at once do not meet" {
+    mkdir "$T/other"
+    start "" -n 4 -s 100 -m 5
+    env TMPDIR="$T" "$drill" -n 3 -s 50 -m 5 "$T/other" 3>&-
+    await
+    [ "$status" -eq 0 ]
+    grep -q '^100 steps' "$T/out"
+    nothing_left
+}
+
+@test "Ctrl-C once stops all ranks after one agreed step" {
+    start "" -n 4 -s 100000 -m 5
+    until_true up 4
+    kill -INT "$keeper"
+    await
+    [ "$status" -eq 130 ]
+    grep -q 'signal 2 (Interrupt): stopping after this step' "$T/out"
+    grep -q 'signal 2 (Interrupt): stopped after step [0-9]' "$T/out"
+    nothing_left
+}
+
+@test "SIGTERM stops with 143" {
+    start "" -n 2 -s 100000 -m 5
+    until_true up 2
+    kill -TERM "$keeper"
+    await
+    [ "$status" -eq 143 ]
+}
+
+@test "Ctrl-C twice ends a run that does not come to a step's end" {
+    start "" -n 2 -s 3 -m 100000
+    until_true up 2
+    kill -INT "$keeper"
+    until_true grep -q 'stopping after this step' "$T/out"
+    sleep 0.4
+    kill -INT "$keeper"
+    await
+    [ "$status" -eq 130 ]
+    grep -q 'ended at once by signal 2' "$T/out"
+    nothing_left
+}
+
+@test "a run that does not stop within grace is ended" {
+    start "" -n 2 -s 3 -m 100000 -g 0.5
+    until_true up 2
+    kill -TERM "$keeper"
+    await
+    [ "$status" -eq 143 ]
+    grep -q "no step's end within 0.5 s" "$T/out"
+}
+
+@test "time_limit stops at a step's end and says why" {
+    run launch "" -n 2 -s 100000 -m 5 -t 0.3
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"time_limit of 0.3 s reached: stopped after step "*"without a checkpoint"* ]]
+}
+
+@test "lines are whole in the log and, prefixed, on the terminal" {
+    run launch 1:2:torn -n 2 -s 3 -m 5 -l
+    [ "$status" -eq 0 ]
+    log=$T/run/attempt-1/rank-1.log
+    [ "$(grep -acE '^half-1-[0-9]+-end$' "$log")" -eq 200 ]
+    [ "$(grep -acE '^err-1-[0-9]+$' "$log")" -eq 200 ]
+    # 20,000 bytes with zeros and no newline: three pieces of at most 8,192 bytes, none lost
+    [ "$(grep -ac xxxx "$log")" -eq 3 ]
+    [ "$(tr -cd 'x' <"$log" | wc -c)" -eq 19995 ]
+    [ "$(grep -acE '^\[rank 1\] half-1-[0-9]+-end$' <<<"$output")" -eq 200 ]
+    [ "$(grep -acE '^\[rank 1\] err-1-[0-9]+$' <<<"$output")" -eq 200 ]
+}
+
+@test "a reader that pauses does not stop the run" {
+    mkfifo "$T/fifo"
+    exec 8<>"$T/fifo" # holds the pipe open, and reads nothing
+    env TMPDIR="$T" DRILL_FAULT=0:1:torn "$drill" -n 4 -s 30 -m 2 -l -w 2 "$T/run" \
+        2>"$T/fifo" 3>&- 8>&- &
+    keeper=$!
+    started="$started $keeper"
+    await
+    exec 8>&-
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+
+@test "on a terminal there is one live line, on a pipe none" {
+    run launch "" -n 2 -s 20 -m 20
+    [ "$status" -eq 0 ]
+    [[ "$output" != *$'\r'* ]]
+    env TMPDIR="$T" script -qec "$drill -n 2 -s 30 -m 20 $T/run" "$T/typescript" >/dev/null 3>&-
+    grep -q $'\r\033\[K' "$T/typescript"
+    grep -q 'step [0-9]*/30' "$T/typescript"
+}
+
+@test "too few descriptors are refused before anything starts" {
+    run bash -c "ulimit -n 100; TMPDIR=$T '$drill' -n 64 '$T/run'"
+    [[ "$output" == *"64 ranks need 512 open files, the limit is 100"* ]]
+    [ "$status" -eq 94 ]
+    nothing_left
+}
+
+@test "the store hears how it ended, also when the agent is killed" {
+    db=$T/state/s.db
+    run launch "" -n 2 -d "$db"
+    [ "$status" -eq 0 ]
+    run launch 1:2:kill -n 2 -d "$db"
+    [ "$status" -eq 1 ]
+    rm -rf "$T/run/attempt-1"
+    start "" -n 2 -s 100000 -m 5 -d "$db"
+    until_true up 2
+    kill -9 "$(agent_of "$keeper")"
+    await
+    [ "$status" -eq 5 ]
+    [[ "$("$drill" state "$db" 1)" == "done 0 "* ]]
+    [[ "$("$drill" state "$db" 2)" == "failed 1 rank 1 on "*"signal 9"* ]]
+    [[ "$("$drill" state "$db" 3)" == "failed 5 the agent "*"signal 9"* ]]
+    nothing_left
+}
