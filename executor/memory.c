@@ -8,11 +8,15 @@
 
 static const int64_t pause_ns = INT64_C(2000000000);
 
-void sl_memory_init(struct sl_memory *m, const struct sl_program *program, int rank,
-                    sl_report_f *report, void *report_to)
+void sl_memory_init(struct sl_memory *m, const struct sl_job *job, const struct sl_program *program,
+                    int rank, sl_report_f *report, void *report_to)
 {
+    const struct sl_plan_limits none = {0};
+    struct sl_plan plan;
+
+    sl_plan_read(program, job, &none, &plan);
     *m = (struct sl_memory){
-        .program = program, .rank = rank, .report = report, .report_to = report_to};
+        .plan = rank ? plan.other : plan.rank0, .report = report, .report_to = report_to};
 }
 
 static void say(const struct sl_memory *m, int64_t step, const char *category, int64_t bytes,
@@ -30,18 +34,9 @@ static void say(const struct sl_memory *m, int64_t step, const char *category, i
 
 void sl_memory_plan(const struct sl_memory *m, int64_t step)
 {
-    const struct sl_program *p = m->program;
-    const struct sl_graph *high = p->train->arena >= p->eval->arena ? p->train : p->eval;
-    int64_t total = m->rank ? p->arena : p->arena0;
-
-    for (int c = 0; c < SL_CATS; c++) {
-        int64_t own = m->rank ? 0 : sl_persist_cat(p->set, c, 1);
-        int64_t peak = p->train->cat_peak[c] > p->eval->cat_peak[c] ? p->train->cat_peak[c]
-                                                                    : p->eval->cat_peak[c];
-
-        say(m, step, sl_cat_names[c], high->at_peak[c] + own, peak + own);
-    }
-    say(m, step, "total", total, total);
+    for (int c = 0; c < SL_CATS; c++)
+        say(m, step, sl_cat_names[c], m->plan.bytes[c], m->plan.peak_bytes[c]);
+    say(m, step, "total", m->plan.total, m->plan.total);
 }
 
 int64_t sl_memory_pss(void)

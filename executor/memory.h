@@ -10,19 +10,19 @@
  * most every few seconds and said when it has changed.
  */
 
-#include "executor/program.h"
+#include "executor/plan.h"
 #include "executor/reporter.h"
 
 struct sl_memory {
-    const struct sl_program *program;
-    int rank;
+    struct sl_plan_part plan; /* of this rank */
     sl_report_f *report; /* NULL: nobody listens */
     void *report_to;
     int64_t said, peak, next_ns;
 };
 
-void sl_memory_init(struct sl_memory *m, const struct sl_program *program, int rank,
-                    sl_report_f *report, void *report_to);
+void sl_memory_init(struct sl_memory *m, const struct sl_job *job,
+                    const struct sl_program *program, int rank, sl_report_f *report,
+                    void *report_to);
 void sl_memory_plan(const struct sl_memory *m, int64_t step);
 /* now: whatever the rate and the change. Where the system does not tell, nothing is said. */
 void sl_memory_process(struct sl_memory *m, int64_t step, int now);

@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "executor/memory.h"
-#include "executor/run.h"
 
 struct loop {
     const struct sl_training *t;
@@ -184,7 +183,8 @@ static int start(struct loop *l, struct sl_err *err)
     if (t->poison)
         memset(t->arena, 0xff, (size_t)(c->rank ? t->program->arena : t->program->arena0));
     take(l, t->program->train);
-    if (sl_run_init(&l->run, t->job->train.seed, err))
+    if (sl_run_init(&l->run, t->job->train.seed, err)
+        || (t->begin && t->begin(t->begin_from, &l->run, err)))
         return -1;
     return c->n > 1 ? sl_comm_barrier(c, SL_WAIT_START, -1, err) : 0;
 }
@@ -234,7 +234,7 @@ int sl_train(const struct sl_training *t, struct sl_trained *ret, struct sl_err 
     int rc;
 
     *ret = (struct sl_trained){.loss = NAN, .norm = NAN, .valid_loss = NAN};
-    sl_memory_init(&l.memory, t->program, t->comm->rank, t->report, t->report_to);
+    sl_memory_init(&l.memory, t->job, t->program, t->comm->rank, t->report, t->report_to);
     rc = steps(&l, ret, err);
     sl_ctl_mark(t->comm->ctl, t->comm->rank, t->comm->collective, ret->step,
                 rc             ? SL_PHASE_FAILED

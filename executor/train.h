@@ -15,6 +15,7 @@
 #include "executor/job.h"
 #include "executor/program.h"
 #include "executor/reporter.h"
+#include "executor/run.h"
 
 /* Where samples come from; ids and targets are [context]. executor/data, or made up in tests. */
 struct sl_samples {
@@ -37,6 +38,9 @@ struct sl_training {
     sl_report_f *report; /* NULL: nobody listens */
     void *report_to;
     int poison;          /* tests: see run.h */
+    /* NULL, or called once the first parameters are made and before the ranks meet: to replace them */
+    int (*begin)(const void *from, struct sl_run *run, struct sl_err *err);
+    const void *begin_from;
 };
 
 struct sl_trained {

@@ -1,0 +1,124 @@
+/* test_faults.c - what the ranks do when one of them is gone, late, told to stop, or diverges */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/executor/team.h"
+
+static struct team_result x;
+
+static void a_killed_rank_is_named_and_the_others_leave(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; k++)
+        for (int step = 1; step <= 5; step += 4) {
+            struct team t = team_tiny(SL_ZERO3, 4);
+            char want[32];
+
+            t.processes = 1;
+            t.die_rank = k;
+            t.fault_step = step;
+            assert_int_equal(team_run(&t, &x), -1);
+            assert_int_equal(x.first_dead, k);
+            snprintf(want, sizeof want, "rank %d failed first", k);
+            for (int r = 0; r < 4; r++) {
+                if (r == k)
+                    continue;
+                assert_int_equal(x.r[r].code, SL_PEER); /* woken, not timed out */
+                assert_string_equal(x.r[r].msg, want);
+                assert_true(x.r[r].trained.step < step);
+            }
+        }
+}
+
+static void a_late_rank_is_named_at_the_deadline(void **state)
+{
+    int timed_out = 0;
+
+    (void)state;
+    for (int s = 0; s < SL_STRATEGIES; s++) {
+        struct team t = team_tiny((enum sl_strategy)s, 3);
+
+        t.stall_rank = 2;
+        t.fault_step = 3;
+        t.deadline = 0.3;
+        assert_int_equal(team_run(&t, &x), -1);
+        for (int r = 0; r < 2; r++) {
+            assert_true(x.r[r].code == SL_BUSY || x.r[r].code == SL_PEER);
+            if (x.r[r].code == SL_BUSY) {
+                timed_out++;
+                assert_non_null(strstr(x.r[r].msg, "of step 3, not arrived: rank 2 (computing"));
+            } else
+                assert_string_equal(x.r[r].msg, "rank 2 failed first");
+        }
+    }
+    assert_true(timed_out >= SL_STRATEGIES);
+}
+
+static void a_stop_is_agreed_on_by_all_ranks(void **state)
+{
+    (void)state;
+    for (int s = 0; s < SL_STRATEGIES; s++) {
+        struct team t = team_tiny((enum sl_strategy)s, 3);
+
+        t.stop_step = 5;
+        assert_int_equal(team_run(&t, &x), 0);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(x.r[r].trained.step, 5);
+            assert_int_equal(x.r[r].trained.stopped, 1);
+        }
+    }
+}
+
+static void a_stop_in_the_last_step_is_an_end(void **state)
+{
+    struct team t = team_tiny(SL_ZERO1, 2);
+
+    (void)state;
+    t.stop_step = 20;
+    assert_int_equal(team_run(&t, &x), 0);
+    assert_int_equal(x.r[1].trained.step, 20);
+    assert_int_equal(x.r[1].trained.stopped, 0);
+}
+
+/* A rate that no float survives: every rank leaves in the same step, one of them as the culprit. */
+static void divergence_ends_all_ranks_in_one_step(void **state)
+{
+    (void)state;
+    for (int s = 0; s < SL_STRATEGIES; s++) {
+        struct team t = team_tiny((enum sl_strategy)s, 3);
+        int culprits = 0;
+
+        t.job.train.lr = t.job.train.min_lr = 1e38;
+        t.job.train.schedule = SL_CONSTANT;
+        assert_int_equal(team_run(&t, &x), -1);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(x.r[r].trained.diverged, 1);
+            assert_int_equal(x.r[r].trained.step, x.r[0].trained.step);
+            assert_true(x.r[r].code == SL_USAGE || x.r[r].code == SL_PEER);
+            assert_non_null(strstr(x.r[r].msg, "gradient norm"));
+            assert_non_null(strstr(x.r[r].msg, "first in the gradient of \"wte.weight\""));
+            culprits += x.r[r].code == SL_USAGE;
+        }
+        assert_int_equal(culprits, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_killed_rank_is_named_and_the_others_leave),
+        cmocka_unit_test(a_late_rank_is_named_at_the_deadline),
+        cmocka_unit_test(a_stop_is_agreed_on_by_all_ranks),
+        cmocka_unit_test(a_stop_in_the_last_step_is_an_end),
+        cmocka_unit_test(divergence_ends_all_ranks_in_one_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
