@@ -4,6 +4,7 @@
 
 static const struct sl_cmd *const all[] = {
     &sl_cmd_check,
+    &sl_cmd_data,
     &sl_cmd_version,
 };
 

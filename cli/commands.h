@@ -13,6 +13,7 @@
 #include "cli/options.h"
 
 extern const struct sl_cmd sl_cmd_check;
+extern const struct sl_cmd sl_cmd_data;
 extern const struct sl_cmd sl_cmd_version;
 
 const struct sl_cmd *const *sl_commands(int *n); /* in the order of --help */

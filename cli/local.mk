@@ -5,6 +5,7 @@ sl_libs = libweb.a liblauncher.a libexecutor.a libkernels.a libstore.a libcommon
 bin_PROGRAMS += shardlaunch
 shardlaunch_SOURCES = \
 	%D%/check.c \
+	%D%/data.c \
 	%D%/commands.c %D%/commands.h \
 	%D%/main.c \
 	%D%/options.c %D%/options.h \

@@ -1,1 +1,3 @@
 # tests of cli
+TESTS += %D%/data.bats
+EXTRA_DIST += %D%/data.bats
