@@ -14,6 +14,8 @@
 
 extern const struct sl_cmd sl_cmd_check;
 extern const struct sl_cmd sl_cmd_data;
+extern const struct sl_cmd sl_cmd_rank;
+extern const struct sl_cmd sl_cmd_run;
 extern const struct sl_cmd sl_cmd_version;
 
 const struct sl_cmd *const *sl_commands(int *n); /* in the order of --help */

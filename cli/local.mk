@@ -9,7 +9,10 @@ shardlaunch_SOURCES = \
 	%D%/commands.c %D%/commands.h \
 	%D%/main.c \
 	%D%/options.c %D%/options.h \
+	%D%/rank.c \
+	%D%/run.c \
 	%D%/say.c \
+	%D%/state.c %D%/state.h \
 	%D%/version.c
 shardlaunch_LDADD = $(sl_libs)
 # common/ holds one C++ file (the TOML face): link as C++.

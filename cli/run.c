@@ -1,0 +1,311 @@
+/* run.c - train: read the job, plan it, refuse it or launch it */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/state.h"
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/proc.h"
+#include "executor/data/dataset.h"
+#include "executor/plan.h"
+#include "launcher/launch.h"
+#include "store/jobs.h"
+#include "store/store.h"
+
+static const char *const strategies[]
+    = {"dp", "ddp", "ddp_sharded", "fsdp", "sharded", "zero1", "zero2", "zero3", NULL};
+
+static const struct sl_opt options[] = {
+    {.name = "set",
+     .letter = 's',
+     .type = SL_OPT_LIST,
+     .arg = "KEY=VALUE",
+     .help = "Override a key of the job file, as in --set train.lr=3e-4. May be repeated."},
+    {.name = "ranks",
+     .letter = 'n',
+     .type = SL_OPT_INT,
+     .arg = "N",
+     .min = 1,
+     .max = SL_MAX_RANKS,
+     .help = "Ranks, in place of resources.ranks_per_node."},
+    {.name = "strategy",
+     .type = SL_OPT_TEXT,
+     .arg = "S",
+     .words = strategies,
+     .help = "Sharding strategy, in place of train.strategy."},
+    {.name = "name", .type = SL_OPT_TEXT, .arg = "NAME", .help = "The job's name."},
+    {.name = "db",
+     .type = SL_OPT_TEXT,
+     .arg = "FILE",
+     .help = "Database of jobs (else SHARDLAUNCH_DB, else in the state folder)."},
+    {.name = "progress",
+     .type = SL_OPT_DURATION,
+     .arg = "SECONDS",
+     .help
+     = "Seconds between progress lines when stderr is no terminal; 0 for none. 10 if not given."},
+    {.name = "show-logs", .help = "Show the ranks' output, each line with its rank."},
+    {.name = "quiet", .letter = 'q', .help = "Say nothing unless something is wrong."},
+};
+
+enum { MAX_SET = 256 };
+
+struct run {
+    const struct sl_args *args;
+    struct sl_job *job;
+    char *text, *db, *folder;
+    struct sl_program *program;
+    struct sl_plan plan;
+    struct sl_plan_limits limits;
+    struct sl_dataset_files files;
+    int64_t steps, id;
+    int refused; /* the plan does not fit */
+};
+
+/* ---- the job ---- */
+
+/* `key = "value"` as --set takes it, whatever the value holds. Caller frees. */
+static char *setting(const char *key, const char *value, struct sl_err *err)
+{
+    struct sl_buf b;
+    char *s;
+
+    sl_buf_init(&b, 1 << 16);
+    sl_buf_printf(&b, "%s=\"", key);
+    for (; *value; value++) {
+        if (*value == '"' || *value == '\\')
+            sl_buf_char(&b, '\\');
+        sl_buf_char(&b, *value);
+    }
+    sl_buf_char(&b, '"');
+    s = sl_buf_take(&b, err);
+    sl_buf_fini(&b);
+    return s;
+}
+
+/* --set in the order given, then the options that stand for keys. */
+static int load(struct run *r, struct sl_err *err)
+{
+    const char *set[MAX_SET + 3], *const *given;
+    char ranks[64], *strategy = NULL, *name = NULL;
+    int n, n_set = 0, rc = -1, n_file;
+    const char *file = sl_args_operands(r->args, &n_file)[0];
+
+    given = sl_args_list(r->args, "set", &n);
+    if (n > MAX_SET)
+        return sl_fail(err, SL_USAGE, "more than %d times --set", MAX_SET);
+    while (n_set < n) {
+        set[n_set] = given[n_set];
+        n_set++;
+    }
+    if (sl_args_given(r->args, "ranks")) {
+        snprintf(ranks, sizeof ranks, "resources.ranks_per_node=%" PRId64,
+                 sl_args_int(r->args, "ranks", 1));
+        set[n_set++] = ranks;
+    }
+    if (sl_args_given(r->args, "strategy")) {
+        strategy = setting("train.strategy", sl_args_text(r->args, "strategy", ""), err);
+        if (!strategy)
+            goto end;
+        set[n_set++] = strategy;
+    }
+    if (sl_args_given(r->args, "name")) {
+        name = setting("name", sl_args_text(r->args, "name", ""), err);
+        if (!name)
+            goto end;
+        set[n_set++] = name;
+    }
+    r->job = sl_job_load(file, set, n_set, err);
+    if (r->job)
+        r->text = sl_job_text(r->job, err);
+    rc = r->text ? 0 : -1;
+end:
+    free(strategy);
+    free(name);
+    return rc;
+}
+
+/* ---- what it needs ---- */
+
+static int plan(struct run *r, struct sl_err *err)
+{
+    const struct sl_job *job = r->job;
+    int ranks = (int)job->resources.ranks_per_node;
+
+    r->limits = (struct sl_plan_limits){.per_rank = job->resources.memory_limit,
+                                        .machine = sl_proc_memory_limit(),
+                                        .cores = sl_proc_cpus()};
+    r->program = sl_program_make(job, ranks, job->train.strategy,
+                                 sl_program_threads(job, ranks, r->limits.cores), 0, err);
+    if (!r->program)
+        return -1;
+    sl_plan_read(r->program, job, &r->limits, &r->plan);
+    r->refused = sl_plan_refuse(job, &r->plan, &r->limits, err) != 0;
+    return r->refused ? -1 : 0;
+}
+
+/* Tokens are kept beside the database, for all jobs. */
+static int prepare_data(struct run *r, const char *state, struct sl_err *err)
+{
+    char *cache = sl_fs_absolute(state, "tokens", err);
+    struct sl_dataset_spec spec;
+    struct sl_dataset *ds;
+    int rc = cache ? sl_dataset_prepare(r->job, cache, &r->files, err) : -1;
+
+    free(cache);
+    if (rc)
+        return -1;
+    spec = sl_dataset_spec(r->job, &r->files);
+    ds = sl_dataset_open(&spec, err);
+    if (!ds)
+        return -1;
+    r->steps = sl_dataset_steps(ds, &r->job->train);
+    sl_dataset_close(ds);
+    return 0;
+}
+
+/* ---- its place in the store ---- */
+
+static int create(struct run *r, struct sl_store *st, struct sl_err *err)
+{
+    struct sl_new_job row = {.name = r->job->name,
+                             .text = r->text,
+                             .ranks = r->plan.ranks,
+                             .steps = r->steps,
+                             .strategy = sl_strategy_name(r->plan.strategy)};
+    char dir[4096];
+    struct sl_buf json;
+    char *path;
+    int rc;
+
+    sl_buf_init(&json, 1 << 20);
+    sl_plan_json(&r->plan, 1, &json);
+    rc = sl_buf_check(&json, err);
+    row.plan = sl_buf_text(&json);
+    if (!rc)
+        rc = sl_jobs_create(st, &row, &r->id, err);
+    sl_buf_fini(&json);
+    if (rc || sl_jobs_dir(st, r->id, dir, sizeof dir, err))
+        return -1;
+    r->folder = sl_strdup(dir);
+    path = sl_fs_absolute(dir, "job.toml", err);
+    if (!r->folder || !path)
+        return sl_fail(err, SL_SYSTEM, "cannot hold a path: %s", strerror(errno));
+    rc = sl_fs_write_atomic(path, r->text, strlen(r->text), 0600, err);
+    free(path);
+    return rc;
+}
+
+/* The handle does not survive the launch's fork: it is closed here. */
+static int enter(struct run *r, struct sl_err *err)
+{
+    struct sl_store *st;
+    int rc;
+
+    r->db = sl_state_db(r->args, err);
+    st = r->db ? sl_store_open(r->db, SL_STORE_WRITE, err) : NULL;
+    if (!st)
+        return -1;
+    sl_jobs_sweep(st, NULL); /* what died without a word; no reason to stop this one */
+    rc = prepare_data(r, sl_store_dir(st), err);
+    if (!rc)
+        rc = create(r, st, err);
+    sl_store_close(st);
+    return rc;
+}
+
+/* Nothing was started: the job is ours to end. */
+static void give_up(const struct run *r, const struct sl_err *why)
+{
+    struct sl_err err = {0};
+    struct sl_lease me;
+    struct sl_store *st = sl_store_open(r->db, SL_STORE_WRITE, &err);
+
+    if (!st || sl_lease_self(&me, &err)
+        || sl_jobs_end(st, r->id, &me, SL_FAILED, SL_EXIT_MACHINE, why->msg, &err))
+        sl_say("job %" PRId64 " is not marked as failed: %s", r->id, err.msg);
+    sl_store_close(st);
+}
+
+/* ---- go ---- */
+
+static void announce(const struct run *r)
+{
+    const struct sl_plan *p = &r->plan;
+
+    if (p->ranks > r->limits.cores)
+        sl_say("%d ranks share %d core%s: they take turns", p->ranks, r->limits.cores,
+               r->limits.cores == 1 ? "" : "s");
+    if (sl_args_given(r->args, "quiet"))
+        return;
+    sl_say("job %" PRId64 " \"%s\": %s on %d rank%s of %d thread%s, %" PRId64
+           " steps, %.1f MiB a rank",
+           r->id, r->job->name, sl_strategy_name(p->strategy), p->ranks, p->ranks == 1 ? "" : "s",
+           p->threads, p->threads == 1 ? "" : "s", r->steps,
+           (double)p->rank0.total / (1024.0 * 1024.0));
+    sl_say("job %" PRId64 " keeps its logs in %s", r->id, r->folder);
+}
+
+static int launch(struct run *r, struct sl_err *err)
+{
+    struct sl_launch l = {
+        .job = r->job,
+        .job_text = r->text,
+        .id = r->id,
+        .db = r->db,
+        .folder = r->folder,
+        .ranks = r->plan.ranks,
+        .threads = r->plan.threads,
+        .units = r->program->train->nunits,
+        .arena_bytes = r->program->arena0,
+        .data = r->files,
+        .steps = r->steps,
+        .out = 2,
+        .show_logs = sl_args_given(r->args, "show-logs"),
+        .quiet = sl_args_given(r->args, "quiet"),
+        .progress = sl_args_duration(r->args, "progress", 10),
+    };
+    int status = sl_launch_run(&l, err);
+
+    if (status < 0)
+        give_up(r, err);
+    return status;
+}
+
+static int run(const struct sl_args *args, struct sl_err *err)
+{
+    struct run r = {.args = args};
+    int status = -1;
+
+    if (!load(&r, err) && !plan(&r, err) && !enter(&r, err)) {
+        announce(&r);
+        status = launch(&r, err);
+    } else if (r.refused) {
+        sl_say_error(err);
+        status = SL_EXIT_MEMORY;
+    }
+    sl_program_destroy(r.program);
+    sl_job_destroy(r.job);
+    free(r.text);
+    free(r.db);
+    free(r.folder);
+    return status;
+}
+
+const struct sl_cmd sl_cmd_run = {
+    .name = "run",
+    .operands = "JOB.toml",
+    .least = 1,
+    .most = 1,
+    .summary = "Train: run a job on this machine, now.",
+    .details = "The first word of the command may be left out when a job file follows. Ctrl-C once"
+               " stops at the end of a step, twice at once. The status is 0 done, 1 failed, 2 wrong"
+               " job file or data, 3 does not fit in memory, 5 the machine failed, 6 hang, 128 + N"
+               " stopped by signal N.",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run,
+};
