@@ -150,7 +150,9 @@ void sl_init_range(const struct sl_graph *g, uint64_t seed, int unit, int64_t lo
 
         if (p->init == SL_INIT_ZERO)
             continue;
+#ifdef _OPENMP
 #pragma omp parallel for schedule(static)
+#endif
         for (int64_t k = a; k < b; k++)
             w[k - lo]
                 = p->init == SL_INIT_ONE

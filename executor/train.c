@@ -183,8 +183,7 @@ static int start(struct loop *l, struct sl_err *err)
     if (t->poison)
         memset(t->arena, 0xff, (size_t)(c->rank ? t->program->arena : t->program->arena0));
     take(l, t->program->train);
-    if (sl_run_init(&l->run, t->job->train.seed, err)
-        || (t->begin && t->begin(t->begin_from, &l->run, err)))
+    if (sl_run_init(&l->run, t->job->train.seed, err))
         return -1;
     return c->n > 1 ? sl_comm_barrier(c, SL_WAIT_START, -1, err) : 0;
 }

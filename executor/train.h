@@ -38,9 +38,6 @@ struct sl_training {
     sl_report_f *report; /* NULL: nobody listens */
     void *report_to;
     int poison;          /* tests: see run.h */
-    /* NULL, or called once the first parameters are made and before the ranks meet: to replace them */
-    int (*begin)(const void *from, struct sl_run *run, struct sl_err *err);
-    const void *begin_from;
 };
 
 struct sl_trained {

@@ -17,4 +17,14 @@ TESTS += %D%/traffic.t
 %C%_traffic_t_SOURCES = %D%/test_traffic.c
 %C%_traffic_t_LDADD = %D%/libteam.a $(test_libs)
 nodist_EXTRA_%C%_traffic_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/bf16.t
+TESTS += %D%/bf16.t
+%C%_bf16_t_SOURCES = %D%/test_bf16.c
+%C%_bf16_t_LDADD = %D%/libteam.a $(test_libs)
+nodist_EXTRA_%C%_bf16_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/lifetimes.t
+TESTS += %D%/lifetimes.t
+%C%_lifetimes_t_SOURCES = %D%/test_lifetimes.c
+%C%_lifetimes_t_LDADD = %D%/libteam.a $(test_libs)
+nodist_EXTRA_%C%_lifetimes_t_SOURCES = dummy.cxx
 endif

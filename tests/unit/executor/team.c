@@ -65,6 +65,7 @@ struct team team_tiny(enum sl_strategy strategy, int ranks)
                           .eval_every = 7}},
         .ranks = ranks,
         .cut = -1,
+        .cut_last = -1,
         .deadline = 60,
         .valid_samples = 29,
         .die_rank = -1,
@@ -318,6 +319,8 @@ int team_run(const struct team *t, struct team_result *out)
     must(prog != NULL, err.msg);
     must(t->job.train.steps <= TEAM_STEPS, "too many steps");
     must(t->cut < 0 || !sl_memplan_cut(prog->train, t->cut), "this buffer cannot be cut");
+    if (t->cut >= 0 && t->cut_last >= 0)
+        prog->train->b[t->cut].last = t->cut_last;
     size = sl_ctl_size(t->ranks, prog->train->nunits);
     bytes = (size_t)prog->arena0;
     ctl = shared(size);

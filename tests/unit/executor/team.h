@@ -22,7 +22,8 @@ struct team {
     int processes; /* 0: threads */
     int poison;
     int flags;       /* of sl_program_make */
-    int cut;         /* buffer of the training graph whose life ends one operation early; -1 */
+    int cut;         /* buffer of the training graph whose life ends too early; -1 */
+    int cut_last;    /* with its last operation; -1: one before */
     double deadline; /* seconds of a wait */
     int64_t valid_samples;
     /* faults, in that step (from 1) of that rank; -1: none */
