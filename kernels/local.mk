@@ -29,7 +29,7 @@ libkernels_a_DEPENDENCIES = $(kernels_objects)
 
 # The loops, once per instruction set (m4/sl_isa.m4 says which the compiler has).
 kernels_cpu = \
-	%D%/cpu.h \
+	%D%/cpu.h %D%/vec.h \
 	%D%/table_cpu.c \
 	%D%/adamw/adamw_cpu.c %D%/adamw/adamw_math.h \
 	%D%/add/add_cpu.c \

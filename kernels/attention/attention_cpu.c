@@ -7,6 +7,7 @@
 #include "kernels/attention/attention_tile.h"
 #include "kernels/cpu.h"
 #include "kernels/gemm.h"
+#include "kernels/vec.h"
 
 struct job {
     const void *a;
@@ -20,6 +21,35 @@ static int scores(const float *q, const float *k, int64_t stride, int64_t d, int
 {
     return sl_gemm(&(struct sl_gemm){.tb = 1, .m = nq, .n = nk, .k = d, .a = q, .lda = stride, .b = k,
                                      .ldb = stride, .c = s, .ldc = ld}, NULL);
+}
+
+/* A row of n scores becomes probabilities, followed by zeros up to nk; returns its lse. */
+static float softmax(float *p, int64_t n, int64_t nk, float scale)
+{
+    vf top = vf_set(-INFINITY), sums = {0}, e;
+    int64_t j;
+    float max, sum;
+
+    for (j = 0; j + SL_VL <= n; j += SL_VL)
+        top = vf_max(vf_load(p + j), top);
+    max = vf_top(top);
+    for (; j < n; j++)
+        max = p[j] > max ? p[j] : max;
+    for (j = 0; j + SL_VL <= n; j += SL_VL) {
+        e = vf_exp((vf_load(p + j) - max) * scale);
+        sums += e;
+        vf_store(p + j, e);
+    }
+    if (j < n) {
+        vf_store_part(p + j, vf_exp((vf_load_part(p + j, n - j) - max) * scale), n - j);
+        sums += vf_load_part(p + j, n - j);
+    }
+    sum = vf_sum(sums);
+    for (j = 0; j < n; j++)
+        p[j] *= 1 / sum;
+    for (; j < nk; j++)
+        p[j] = 0;
+    return max * scale + logf(sum);
 }
 
 /* One (sample, head, block of queries). */
@@ -40,22 +70,8 @@ static void block_of(void *arg, int64_t from, int64_t to, int thread)
     (void)to;
     if (scores(q + q0 * stride, k, stride, d, nq, nk, s, ld) < 0)
         job->failed = 1;
-    for (int64_t i = 0; i < nq; i++) {
-        float *p = s + i * ld, max = -INFINITY, sum = 0;
-        int64_t n = q0 + i + 1;
-
-        for (int64_t j = 0; j < n; j++)
-            max = p[j] > max ? p[j] : max;
-        for (int64_t j = 0; j < n; j++) {
-            p[j] = expf((p[j] - max) * scale);
-            sum += p[j];
-        }
-        for (int64_t j = 0; j < n; j++)
-            p[j] /= sum;
-        for (int64_t j = n; j < nk; j++)
-            p[j] = 0;
-        a->lse[(row0 + q0 + i) * a->heads + head] = max * scale + logf(sum);
-    }
+    for (int64_t i = 0; i < nq; i++)
+        a->lse[(row0 + q0 + i) * a->heads + head] = softmax(s + i * ld, q0 + i + 1, nk, scale);
     if (sl_gemm(&(struct sl_gemm){.m = nq, .n = d, .k = nk, .a = s, .lda = ld, .b = v, .ldb = stride,
                                   .c = a->y + (row0 + q0) * a->width + head * d, .ldc = a->width},
                 NULL) < 0)
@@ -85,15 +101,23 @@ static void probabilities(const struct sl_k_attention_bwd *a, int64_t row, int64
         const float *dy = a->dy + (row + q0 + i) * a->width + head * d;
         float *p = s + i * ld, *g = ds + i * ld, dot = 0;
         float lse = a->lse[(row + q0 + i) * a->heads + head];
-        int64_t n = q0 + i + 1;
+        int64_t n = q0 + i + 1, j = 0;
 
-        for (int64_t j = 0; j < d; j++)
-            dot += y[j] * dy[j];
-        for (int64_t j = 0; j < n; j++) {
-            p[j] = expf(p[j] * scale - lse);
-            g[j] = p[j] * (g[j] - dot) * scale;
+        for (int64_t c = 0; c < d; c++)
+            dot += y[c] * dy[c];
+        for (; j + SL_VL <= n; j += SL_VL) {
+            vf e = vf_exp(vf_fma(vf_load(p + j), vf_set(scale), vf_set(-lse)));
+
+            vf_store(p + j, e);
+            vf_store(g + j, e * (vf_load(g + j) - dot) * scale);
         }
-        for (int64_t j = n; j < nk; j++)
+        if (j < n) {
+            vf e = vf_exp(vf_fma(vf_load_part(p + j, n - j), vf_set(scale), vf_set(-lse)));
+
+            vf_store_part(p + j, e, n - j);
+            vf_store_part(g + j, e * (vf_load_part(g + j, n - j) - dot) * scale, n - j);
+        }
+        for (j = n; j < nk; j++)
             p[j] = g[j] = 0;
     }
 }

@@ -7,6 +7,7 @@
 #include "kernels/cpu.h"
 #include "kernels/gemm.h"
 #include "kernels/head/head_tile.h"
+#include "kernels/vec.h"
 
 enum { GRAIN = 1 << 15, COLUMNS = 256 /* summed in f32 */ };
 
@@ -36,6 +37,47 @@ static int targets_fit(const struct sl_k_head *a, struct sl_err *err)
     return 0;
 }
 
+/* The largest of a row; a NaN is skipped here and shows in the sum of exponentials. */
+static float largest(const float *l, int64_t n)
+{
+    vf top[2] = {vf_set(-INFINITY), vf_set(-INFINITY)};
+    int64_t j = 0;
+    float max;
+
+    for (; j + 2 * SL_VL <= n; j += 2 * SL_VL) {
+        top[0] = vf_max(vf_load(l + j), top[0]);
+        top[1] = vf_max(vf_load(l + j + SL_VL), top[1]);
+    }
+    max = vf_top(vf_max(top[0], top[1]));
+    for (; j < n; j++)
+        max = l[j] > max ? l[j] : max;
+    return max;
+}
+
+/* l <- exp(l - max); returns the sum. */
+static double exponentials(float *l, int64_t n, float max)
+{
+    double sum = 0;
+
+    for (int64_t c = 0; c < n; c += COLUMNS) {
+        int64_t end = c + COLUMNS < n ? c + COLUMNS : n, j = c;
+        vf part = {0}, e;
+
+        for (; j + SL_VL <= end; j += SL_VL) {
+            e = vf_exp(vf_load(l + j) - max);
+            part += e;
+            vf_store(l + j, e);
+        }
+        if (j < end) {
+            e = vf_exp(vf_load_part(l + j, end - j) - max);
+            vf_store_part(l + j, e, end - j);
+            part += vf_load_part(l + j, end - j); /* without the padding */
+        }
+        sum += (double)vf_sum(part);
+    }
+    return sum;
+}
+
 /* Rows' losses; the logits become the gradient of the logits when it is wanted. */
 static void softmax(void *arg, int64_t from, int64_t to, int thread)
 {
@@ -44,28 +86,18 @@ static void softmax(void *arg, int64_t from, int64_t to, int thread)
 
     (void)thread;
     for (int64_t i = from; i < to; i++) {
-        float *l = job->logits + i * n, max = -INFINITY, f;
+        float *l = job->logits + i * n, max, f;
         int32_t target = job->targets[i];
-        double sum = 0, at;
+        double sum, at;
 
         job->sums[i] = 0;
         if (target < 0) {
             memset(l, 0, (size_t)n * sizeof *l);
             continue;
         }
-        for (int64_t j = 0; j < n; j++)
-            max = l[j] > max ? l[j] : max;
+        max = largest(l, n);
         at = (double)l[target] - (double)max;
-        for (int64_t c = 0; c < n; c += COLUMNS) {
-            int64_t end = c + COLUMNS < n ? c + COLUMNS : n;
-            float part = 0;
-
-            for (int64_t j = c; j < end; j++) {
-                l[j] = expf(l[j] - max);
-                part += l[j];
-            }
-            sum += (double)part;
-        }
+        sum = exponentials(l, n, max);
         job->sums[i] = log(sum) - at;
         if (!job->a->dx)
             continue;
