@@ -232,7 +232,7 @@ int sl_str_nearest(const char *word, const char *const *names, int n)
         longer = longer > len ? longer : len;
         if (d > 1 && d * 5 > longer * 2) /* more than two letters in five are other ones */
             continue;
-        if (d >= longer)
+        if (d >= longer || longer > LONGEST)
             continue;
         if (best < 0 || d < best_d) {
             best = i;

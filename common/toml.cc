@@ -62,11 +62,18 @@ static sl_toml_value convert(sl_toml *t, const toml::node &node)
     return v;
 }
 
+/* A key that holds a point of its own is quoted, so that it is no path. */
+static std::string part(const toml::key &key)
+{
+    std::string s(key.str());
+
+    return s.find('.') == std::string::npos ? s : "'" + s + "'";
+}
+
 static void walk(sl_toml *t, const toml::table &table, const std::string &prefix)
 {
     for (auto &&[key, node] : table) {
-        std::string path = prefix.empty() ? std::string(key.str())
-                                          : prefix + "." + std::string(key.str());
+        std::string path = prefix.empty() ? part(key) : prefix + "." + part(key);
         sl_toml_value v = convert(t, node);
 
         v.key_line = key.source().begin.line;

@@ -30,7 +30,7 @@ enum sl_toml_type {
 
 struct sl_toml_value {
     enum sl_toml_type type;
-    const char *path;            /* "train.lr"; "" inside an array */
+    const char *path;            /* "train.lr", "a.'b.c'"; "" inside an array */
     unsigned key_line, key_col;  /* from 1; inside an array the element's own place */
     unsigned line, col;          /* of the value */
     int64_t i;                   /* INT; BOOL as 0 or 1 */

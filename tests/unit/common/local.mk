@@ -1,7 +1,37 @@
 if HAVE_CMOCKA
-check_PROGRAMS += %D%/err.t
-TESTS += %D%/err.t
+common_tests = \
+	%D%/arena.t \
+	%D%/buf.t \
+	%D%/conf.t \
+	%D%/err.t \
+	%D%/json.t \
+	%D%/rng.t \
+	%D%/str.t \
+	%D%/toml.t
+check_PROGRAMS += $(common_tests)
+TESTS += $(common_tests)
+%C%_arena_t_SOURCES = %D%/test_arena.c
+%C%_arena_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_arena_t_SOURCES = dummy.cxx
+%C%_buf_t_SOURCES = %D%/test_buf.c
+%C%_buf_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_buf_t_SOURCES = dummy.cxx
+%C%_conf_t_SOURCES = %D%/test_conf.c
+%C%_conf_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_conf_t_SOURCES = dummy.cxx
 %C%_err_t_SOURCES = %D%/test_err.c
 %C%_err_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_err_t_SOURCES = dummy.cxx
+%C%_json_t_SOURCES = %D%/test_json.c
+%C%_json_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_json_t_SOURCES = dummy.cxx
+%C%_rng_t_SOURCES = %D%/test_rng.c
+%C%_rng_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_rng_t_SOURCES = dummy.cxx
+%C%_str_t_SOURCES = %D%/test_str.c
+%C%_str_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_str_t_SOURCES = dummy.cxx
+%C%_toml_t_SOURCES = %D%/test_toml.c
+%C%_toml_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_toml_t_SOURCES = dummy.cxx
 endif
