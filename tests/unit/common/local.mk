@@ -4,7 +4,11 @@ common_tests = \
 	%D%/buf.t \
 	%D%/conf.t \
 	%D%/err.t \
+	%D%/fs.t \
 	%D%/json.t \
+	%D%/log.t \
+	%D%/loop.t \
+	%D%/proc.t \
 	%D%/rng.t \
 	%D%/str.t \
 	%D%/toml.t
@@ -22,9 +26,21 @@ nodist_EXTRA_%C%_conf_t_SOURCES = dummy.cxx
 %C%_err_t_SOURCES = %D%/test_err.c
 %C%_err_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_err_t_SOURCES = dummy.cxx
+%C%_fs_t_SOURCES = %D%/test_fs.c
+%C%_fs_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_fs_t_SOURCES = dummy.cxx
 %C%_json_t_SOURCES = %D%/test_json.c
 %C%_json_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_json_t_SOURCES = dummy.cxx
+%C%_log_t_SOURCES = %D%/test_log.c
+%C%_log_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_log_t_SOURCES = dummy.cxx
+%C%_loop_t_SOURCES = %D%/test_loop.c
+%C%_loop_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_loop_t_SOURCES = dummy.cxx
+%C%_proc_t_SOURCES = %D%/test_proc.c
+%C%_proc_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_proc_t_SOURCES = dummy.cxx
 %C%_rng_t_SOURCES = %D%/test_rng.c
 %C%_rng_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_rng_t_SOURCES = dummy.cxx
