@@ -2,6 +2,8 @@
 # The launcher's promises, with a rank that fails on demand (drill.c). Processes are found below the
 # one that a test has started, and killed by id.
 
+load ../lib/procs.bash
+
 setup() {
     drill=$builddir/tests/launcher/drill
     T=$(mktemp -d)
@@ -11,23 +13,8 @@ setup() {
 
 teardown() {
     for p in $started; do kill -9 "$p" 2>/dev/null || :; done
-    for p in $(bearers); do kill -9 "$p" 2>/dev/null || :; done
+    end_bearers
     rm -rf "$T"
-}
-
-# Everything that this test's runs have started carries the test's own TMPDIR.
-bearers() {
-    grep -lzFx "TMPDIR=$T" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
-}
-
-nothing_left() {
-    local i
-    for i in $(seq 100); do
-        [ -z "$(bearers)" ] && break
-        sleep 0.05
-    done
-    [ -z "$(bearers)" ]
-    [ -z "$(find "$T" -maxdepth 1 -name 'shardlaunch-*')" ]
 }
 
 launch() { # FAULT ARGUMENTS...: in the foreground, for `run`
@@ -40,35 +27,8 @@ start() { # the same in the background; $keeper
     started="$started $keeper"
 }
 
-children() { cat /proc/"$1"/task/*/children 2>/dev/null; }
-
-until_true() { # at most 10 s
-    local i
-    for i in $(seq 200); do
-        if "$@"; then return 0; fi
-        sleep 0.05
-    done
-    echo "gave up waiting for: $*; output:"
-    cat "$T/out"
-    return 1
-}
-
 up() { # all N ranks have printed their first line
     [ "$(cat "$T"/run/attempt-1/rank-*.log 2>/dev/null | grep -c ' is up$')" -eq "$1" ]
-}
-
-agent_of() { children "$1" | tr -d ' '; }
-
-rank_pid() { # KEEPER RANK
-    local p
-    for p in $(children "$(agent_of "$1")"); do
-        grep -qzx "PMIX_RANK=$2" "/proc/$p/environ" && echo "$p"
-    done
-}
-
-await() { # status of the background run into $status
-    status=0
-    wait "$keeper" || status=$?
 }
 
 @test "four ranks meet, print, finish and leave nothing" {
@@ -107,7 +67,7 @@ await() { # status of the background run into $status
         start "" -n 4 -s 100000 -m 2
         until_true up 4
         kill -9 "$(rank_pid "$keeper" $r)"
-        await
+        await "$keeper"
         [ "$status" -eq 1 ]
         grep -q "rank $r on .* was killed by signal 9" "$T/out"
         nothing_left
@@ -160,7 +120,7 @@ await() { # status of the background run into $status
     until_true up 4
     until_true eval 'bearers | xargs -I{} cat /proc/{}/comm 2>/dev/null | grep -qx sleep'
     kill -9 "$(agent_of "$keeper")"
-    await
+    await "$keeper"
     [ "$status" -eq 5 ]
     grep -q 'the agent (pid [0-9]*) was killed by signal 9' "$T/out"
     nothing_left
@@ -170,7 +130,7 @@ await() { # status of the background run into $status
     start "" -n 2 -w 1 -s 100000 -m 2
     until_true up 2
     kill -STOP "$(agent_of "$keeper")"
-    await
+    await "$keeper"
     [ "$status" -eq 5 ]
     grep -q 'gave no sign' "$T/out"
     nothing_left
@@ -180,7 +140,7 @@ await() { # status of the background run into $status
     start 0:1:grandchild -n 4 -s 100000 -m 2
     until_true up 4
     kill -9 "$keeper"
-    await
+    await "$keeper"
     nothing_left
     grep -q 'the keeper (pid [0-9]*) is gone' "$T/out"
 }
@@ -191,7 +151,7 @@ await() { # status of the background run into $status
     until_true eval 'bearers | xargs -I{} cat /proc/{}/comm 2>/dev/null | grep -qx sleep'
     agent=$(agent_of "$keeper")
     kill -9 "$keeper" "$agent"
-    await
+    await "$keeper"
     touch -d '1 minute ago' "$T"/shardlaunch-*
     run launch "" -n 2
     [ "$status" -eq 0 ]
@@ -208,7 +168,7 @@ await() { # status of the background run into $status
     mkdir "$T/other"
     start "" -n 4 -s 100 -m 5
     env TMPDIR="$T" "$drill" -n 3 -s 50 -m 5 "$T/other" 3>&-
-    await
+    await "$keeper"
     [ "$status" -eq 0 ]
     grep -q '^100 steps' "$T/out"
     nothing_left
@@ -218,7 +178,7 @@ await() { # status of the background run into $status
     start "" -n 4 -s 100000 -m 5
     until_true up 4
     kill -INT "$keeper"
-    await
+    await "$keeper"
     [ "$status" -eq 130 ]
     grep -q 'signal 2 (Interrupt): stopping after this step' "$T/out"
     grep -q 'signal 2 (Interrupt): stopped after step [0-9]' "$T/out"
@@ -229,7 +189,7 @@ await() { # status of the background run into $status
     start "" -n 2 -s 100000 -m 5
     until_true up 2
     kill -TERM "$keeper"
-    await
+    await "$keeper"
     [ "$status" -eq 143 ]
 }
 
@@ -240,7 +200,7 @@ await() { # status of the background run into $status
     until_true grep -q 'stopping after this step' "$T/out"
     sleep 0.4
     kill -INT "$keeper"
-    await
+    await "$keeper"
     [ "$status" -eq 130 ]
     grep -q 'ended at once by signal 2' "$T/out"
     nothing_left
@@ -250,7 +210,7 @@ await() { # status of the background run into $status
     start "" -n 2 -s 3 -m 100000 -g 0.5
     until_true up 2
     kill -TERM "$keeper"
-    await
+    await "$keeper"
     [ "$status" -eq 143 ]
     grep -q "no step's end within 0.5 s" "$T/out"
 }
@@ -281,7 +241,7 @@ await() { # status of the background run into $status
         2>"$T/fifo" 3>&- 8>&- &
     keeper=$!
     started="$started $keeper"
-    await
+    await "$keeper"
     exec 8>&-
     [ "$status" -eq 0 ]
     nothing_left
@@ -313,7 +273,7 @@ await() { # status of the background run into $status
     start "" -n 2 -s 100000 -m 5 -d "$db"
     until_true up 2
     kill -9 "$(agent_of "$keeper")"
-    await
+    await "$keeper"
     [ "$status" -eq 5 ]
     [[ "$("$drill" state "$db" 1)" == "done 0 "* ]]
     [[ "$("$drill" state "$db" 2)" == "failed 1 rank 1 on "*"signal 9"* ]]
