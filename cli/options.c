@@ -163,13 +163,21 @@ static int with_value(struct sl_args *a, int i, const char *joined, struct curso
     return see_help(a->cmd, err);
 }
 
+static int no_value(const struct sl_cmd *cmd, const char *name, struct sl_err *err)
+{
+    sl_fail(err, SL_USAGE, "%s: --%s takes no value", cmd->name, name);
+    return see_help(cmd, err);
+}
+
 static int long_option(struct sl_args *a, const char *word, struct cursor *c, struct sl_err *err)
 {
     size_t n = strcspn(word, "=");
     const char *joined = word[n] ? word + n + 1 : NULL;
     int i = find(a->cmd, word, n);
 
-    if (n == 4 && !strncmp(word, "help", 4) && !joined) {
+    if (n == 4 && !strncmp(word, "help", 4)) {
+        if (joined)
+            return no_value(a->cmd, "help", err);
         a->help = 1;
         return 0;
     }
@@ -177,10 +185,8 @@ static int long_option(struct sl_args *a, const char *word, struct cursor *c, st
         return unknown(a->cmd, word, n, err);
     if (a->cmd->options[i].type != SL_OPT_FLAG)
         return with_value(a, i, joined, c, err);
-    if (joined) {
-        sl_fail(err, SL_USAGE, "%s: --%s takes no value", a->cmd->name, a->cmd->options[i].name);
-        return see_help(a->cmd, err);
-    }
+    if (joined)
+        return no_value(a->cmd, a->cmd->options[i].name, err);
     a->values[i].times++;
     return 0;
 }

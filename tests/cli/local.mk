@@ -3,3 +3,5 @@ TESTS += %D%/data.bats
 EXTRA_DIST += %D%/data.bats
 TESTS += %D%/run.bats
 EXTRA_DIST += %D%/run.bats tests/lib/procs.bash
+TESTS += %D%/check.bats %D%/usage.bats
+EXTRA_DIST += %D%/check.bats %D%/usage.bats
