@@ -6,6 +6,7 @@ static const struct sl_cmd *const all[] = {
     &sl_cmd_check,
     &sl_cmd_data,
     &sl_cmd_run,
+    &sl_cmd_plan,
     &sl_cmd_rank,
     &sl_cmd_version,
 };

@@ -9,6 +9,7 @@ shardlaunch_SOURCES = \
 	%D%/commands.c %D%/commands.h \
 	%D%/main.c \
 	%D%/options.c %D%/options.h \
+	%D%/plan.c \
 	%D%/rank.c \
 	%D%/run.c \
 	%D%/say.c \

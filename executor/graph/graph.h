@@ -138,7 +138,7 @@ struct sl_param {
 struct sl_unit {
     char name[32];   /* "embedding", "h.0", "head" */
     char prefix[32]; /* of its parameters' names: "h.0.", "" */
-    int64_t n, shard; /* elements; shard * ranks >= n, shard a multiple of 16 */
+    int64_t n, shard; /* elements; shard * ranks >= n, shard a multiple of 64 bytes */
     int pfull, psh, gfull, gsh; /* tensors or -1: parameters and gradients, full and mine */
     int master, m, v;           /* optimizer: fp32 master copy (bf16 only) and moments */
 };

@@ -6,8 +6,9 @@
 
 #include "common/mem.h"
 
-enum { RULES = 4, TRIES = 500 };
-static const int64_t WORK = 40000000; /* comparisons that the local search may spend */
+/* Tries of the local search: for the bound itself, and to come within 1/CLOSE of it. */
+enum { RULES = 5, TRIES = 500, TRIES_FAR = 6000, CLOSE = 200 };
+static const int64_t WORK = 200000000; /* comparisons that the local search may spend */
 
 struct entry {
     int64_t key;
@@ -16,7 +17,7 @@ struct entry {
 
 struct pass {
     const struct sl_pack_item *item;
-    int n;
+    int n, peak;
     struct entry *now, *best; /* orders */
     int64_t *off;
     int *placed; /* by offset */
@@ -65,7 +66,26 @@ static int64_t place(struct pass *p, const struct entry *v)
     return top;
 }
 
-static int64_t key(const struct sl_pack_item *b, int rule)
+/* A time at which most bytes are alive. */
+static int find_peak(const struct sl_pack_item *v, int n)
+{
+    int64_t most = -1;
+    int at = 0;
+
+    for (int i = 0; i < n; i++) {
+        int64_t sum = 0;
+        for (int k = 0; k < n; k++)
+            if (v[k].first <= v[i].first && v[i].first <= v[k].last)
+                sum += v[k].bytes;
+        if (sum > most) {
+            most = sum;
+            at = v[i].first;
+        }
+    }
+    return at;
+}
+
+static int64_t key(const struct sl_pack_item *b, int rule, int peak)
 {
     int64_t len = b->last - b->first + 1;
 
@@ -76,6 +96,8 @@ static int64_t key(const struct sl_pack_item *b, int rule)
         return len;
     case 2:
         return b->bytes / 64 * len;
+    case 3: /* what lives at the peak first, long lives at the bottom */
+        return b->first <= peak && peak <= b->last ? len + INT32_MAX : b->bytes / 64;
     default:
         return -b->first;
     }
@@ -94,13 +116,13 @@ static int64_t search(struct pass *p, int64_t best, int64_t bound)
     size_t size = (size_t)p->n * sizeof *p->now;
     uint64_t seed = 1;
 
-    if (tries > TRIES)
-        tries = TRIES;
     for (int64_t k = 0; k < tries && best > bound; k++) {
         int from = (int)draw(&seed, (uint64_t)p->n), to;
         int64_t top;
         struct entry x;
 
+        if (k >= (best - bound > bound / CLOSE ? TRIES_FAR : TRIES))
+            break;
         memcpy(p->now, p->best, size);
         if (k % 2 == 0) {
             place(p, p->now);
@@ -135,11 +157,12 @@ int64_t sl_pack(const struct sl_pack_item *item, int n, int64_t bound, int64_t *
         best = -1;
         goto out;
     }
+    p.peak = find_peak(item, n);
     for (int rule = 0; rule < RULES && best > bound; rule++) {
         int64_t top;
 
         for (int i = 0; i < n; i++)
-            p.now[i] = (struct entry){key(&item[i], rule), i};
+            p.now[i] = (struct entry){key(&item[i], rule, p.peak), i};
         qsort(p.now, (size_t)n, sizeof *p.now, by_key);
         top = place(&p, p.now);
         if (top < best) {

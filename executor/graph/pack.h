@@ -6,7 +6,7 @@
  *
  * Dynamic storage allocation: items with a size and a life [first, last] get offsets from 0 such
  * that the top is low. No packing is below the largest sum of items alive at one time (the bound).
- * Four greedy best-fit orders, then, only where none meets the bound, a seeded local search with a
+ * Five greedy best-fit orders, then, only where none meets the bound, a seeded local search with a
  * work limit. The same input gives the same answer everywhere (every order is total).
  */
 

@@ -294,6 +294,7 @@ int sl_shard(struct sl_graph *g, int strategy, int ranks)
 {
     struct pass p = {.g = g, .old = g->ops, .nold = g->nops};
     size_t nu = (size_t)g->nunits + 1;
+    int64_t grain = 64 / sl_dtype_size(g->ptype); /* a shard is whole cache lines */
 
     if (g->err.code)
         return -1;
@@ -312,7 +313,7 @@ int sl_shard(struct sl_graph *g, int strategy, int ranks)
     for (int u = 0; u < g->nunits; u++) {
         int64_t each = (g->unit[u].n + ranks - 1) / ranks;
         p.first[u] = p.last[u] = p.now[u] = -1;
-        g->unit[u].shard = (each + 15) & ~(int64_t)15;
+        g->unit[u].shard = (each + grain - 1) / grain * grain;
     }
     find_gradients(&p);
     for (int u = 0; u < g->nunits; u++)

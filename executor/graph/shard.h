@@ -4,7 +4,7 @@
 /*
  * shard.h - the only pass that knows strategies
  *
- * One cut: a unit's flat buffer is padded to ranks * shard elements (shard a multiple of 16) and
+ * One cut: a unit's flat buffer is padded to ranks * shard elements (shard a multiple of 64 bytes) and
  * rank r owns piece r, in every strategy. Gathers, zeroings and reductions are inserted from first
  * and last uses, so tied, frozen and unused parameters need no case of their own. A unit's stay
  * ends at an operation that uses parameters, but not its own.

@@ -1,5 +1,6 @@
 # tests of unit/executor
 include %D%/ranks.mk
+include %D%/graph.mk
 if HAVE_CMOCKA
 check_PROGRAMS += %D%/job.t
 TESTS += %D%/job.t
