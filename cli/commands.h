@@ -17,6 +17,10 @@ extern const struct sl_cmd sl_cmd_data;
 extern const struct sl_cmd sl_cmd_plan;
 extern const struct sl_cmd sl_cmd_rank;
 extern const struct sl_cmd sl_cmd_run;
+extern const struct sl_cmd sl_cmd_list;
+extern const struct sl_cmd sl_cmd_logs;
+extern const struct sl_cmd sl_cmd_serve;
+extern const struct sl_cmd sl_cmd_show;
 extern const struct sl_cmd sl_cmd_version;
 
 const struct sl_cmd *const *sl_commands(int *n); /* in the order of --help */

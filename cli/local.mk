@@ -7,12 +7,17 @@ shardlaunch_SOURCES = \
 	%D%/check.c \
 	%D%/data.c \
 	%D%/commands.c %D%/commands.h \
+	%D%/list.c \
+	%D%/logs.c \
 	%D%/main.c \
 	%D%/options.c %D%/options.h \
 	%D%/plan.c \
+	%D%/page.c %D%/page.h \
 	%D%/rank.c \
 	%D%/run.c \
 	%D%/say.c \
+	%D%/serve.c \
+	%D%/show.c \
 	%D%/state.c %D%/state.h \
 	%D%/version.c
 shardlaunch_LDADD = $(sl_libs)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/page.h"
 #include "cli/state.h"
 #include "common/fs.h"
 #include "common/mem.h"
@@ -48,6 +49,8 @@ static const struct sl_opt options[] = {
      .help
      = "Seconds between progress lines when stderr is no terminal; 0 for none. 10 if not given."},
     {.name = "show-logs", .help = "Show the ranks' output, each line with its rank."},
+    SL_OPT_PORT,
+    {.name = "no-web", .help = "Serve no status page."},
     {.name = "quiet", .letter = 'q', .help = "Say nothing unless something is wrong."},
 };
 
@@ -251,6 +254,8 @@ static void announce(const struct run *r)
 
 static int launch(struct run *r, struct sl_err *err)
 {
+    struct sl_page_opts page = {.db = r->db, .port = (int)sl_args_int(r->args, "port", -1)};
+    int web = !sl_args_given(r->args, "no-web");
     struct sl_launch l = {
         .job = r->job,
         .job_text = r->text,
@@ -267,6 +272,9 @@ static int launch(struct run *r, struct sl_err *err)
         .show_logs = sl_args_given(r->args, "show-logs"),
         .quiet = sl_args_given(r->args, "quiet"),
         .progress = sl_args_duration(r->args, "progress", 10),
+        .page_open = web ? sl_page_open_in_run : NULL,
+        .page_close = web ? sl_page_close_in_run : NULL,
+        .user = &page,
     };
     int status = sl_launch_run(&l, err);
 

@@ -141,6 +141,12 @@ void sl_json_null(struct sl_json *j)
     sl_buf_str(j->out, "null");
 }
 
+void sl_json_raw(struct sl_json *j, const char *json)
+{
+    lead(j);
+    sl_buf_str(j->out, json);
+}
+
 void sl_json_put_str(struct sl_json *j, const char *k, const char *s)
 {
     sl_json_key(j, k);

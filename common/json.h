@@ -34,6 +34,7 @@ void sl_json_int(struct sl_json *j, int64_t x);
 void sl_json_real(struct sl_json *j, double x); /* shortest form that reads back the same */
 void sl_json_bool(struct sl_json *j, int x);
 void sl_json_null(struct sl_json *j);
+void sl_json_raw(struct sl_json *j, const char *json); /* a value that is JSON already */
 
 /* A key and its value at once. */
 void sl_json_put_str(struct sl_json *j, const char *k, const char *s);

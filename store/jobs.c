@@ -1,7 +1,6 @@
 #include "store/jobs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/fs.h"
+#include "common/proc.h"
 #include "store/internal.h"
 
 static const char *const names[SL_STATES] = {"queued",  "held", "starting", "running",   "stopping",
@@ -32,53 +32,16 @@ int sl_state_live(enum sl_state s)
     return s == SL_STARTING || s == SL_RUNNING || s == SL_STOPPING;
 }
 
-/* The first line of a small file. */
-static int read_line(const char *path, char *ret, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
-
-    if (fd < 0)
-        return -1;
-    n = read(fd, ret, size - 1);
-    close(fd);
-    if (n < 0)
-        return -1;
-    ret[n] = '\0';
-    ret[strcspn(ret, "\n")] = '\0';
-    return 0;
-}
-
-/* Field 22 of /proc/PID/stat; the name in field 2 may hold spaces and ')'. -1: no such process. */
-static int start_of(int64_t pid, int64_t *ret)
-{
-    char path[64], line[1024], *p;
-    unsigned long long start;
-
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    if (read_line(path, line, sizeof line) || !(p = strrchr(line, ')')) || !p[1])
-        return -1;
-    if (p[2] == 'Z' || p[2] == 'X') /* dead, only not yet waited for */
-        return -1;
-    if (sscanf(p + 2,
-               "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-               "%*s %llu",
-               &start)
-        != 1)
-        return -1;
-    *ret = (int64_t)start;
-    return 0;
-}
-
 int sl_lease_self(struct sl_lease *ret, struct sl_err *err)
 {
     struct sl_lease l = {.pid = getpid()};
 
     if (gethostname(l.host, sizeof l.host - 1))
         return sl_fail(err, SL_SYSTEM, "cannot tell this host's name: %s", strerror(errno));
-    if (read_line("/proc/sys/kernel/random/boot_id", l.boot, sizeof l.boot))
-        return sl_fail(err, SL_SYSTEM, "cannot read boot_id under /proc: %s", strerror(errno));
-    if (start_of(l.pid, &l.start_time))
+    if (sl_proc_boot_id(l.boot, err))
+        return -1;
+    l.start_time = sl_proc_start_time(getpid());
+    if (l.start_time < 0)
         return sl_fail(err, SL_SYSTEM, "cannot read this process's start time under /proc");
     *ret = l;
     return 0;
@@ -87,15 +50,12 @@ int sl_lease_self(struct sl_lease *ret, struct sl_err *err)
 int sl_lease_alive(const struct sl_lease *l)
 {
     struct sl_lease me;
-    int64_t start;
 
     if (l->pid == 0)
         return 0;
     if (sl_lease_self(&me, NULL) || strcmp(me.host, l->host))
         return -1;
-    if (strcmp(me.boot, l->boot))
-        return 0;
-    return !start_of(l->pid, &start) && start == l->start_time;
+    return !strcmp(me.boot, l->boot) && sl_proc_alive((pid_t)l->pid, l->start_time) == 1;
 }
 
 int sl_jobs_dir(const struct sl_store *st, int64_t id, char *ret, size_t size, struct sl_err *err)
