@@ -37,8 +37,15 @@ apart() {
     done
 }
 
+# The subcommands that help lists; none is a failure of the test itself.
+listed() {
+    "$sl" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >listed
+    [ "$(wc -l <listed)" -ge 2 ]
+}
+
 @test "each listed subcommand has a help of its own, within 79 columns" {
-    for cmd in $("$sl" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    listed
+    for cmd in $(cat listed); do
         apart "$sl" "$cmd" --help
         [ "$status" -eq 0 ]
         [[ ${lines[0]} == "usage: shardlaunch $cmd"* ]]
@@ -51,8 +58,11 @@ apart() {
 }
 
 @test "every option in a help text is one that the parser takes" {
-    for cmd in $("$sl" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
-        for opt in $("$sl" "$cmd" --help | sed -n 's/^  \(-., \)\{0,1\}--\([a-z-]*\).*/\2/p'); do
+    listed
+    for cmd in $(cat listed); do
+        "$sl" "$cmd" --help | sed -n 's/^  \(-., \)\{0,1\}--\([a-z-]*\).*/\2/p' >opts
+        grep -qx help opts
+        for opt in $(cat opts); do
             run "$sl" "$cmd" "--$opt=x" --surely-unknown
             [[ $output != *"unknown option \"--$opt\""* ]]
         done
