@@ -27,4 +27,9 @@ TESTS += %D%/lifetimes.t
 %C%_lifetimes_t_SOURCES = %D%/test_lifetimes.c
 %C%_lifetimes_t_LDADD = %D%/libteam.a $(test_libs)
 nodist_EXTRA_%C%_lifetimes_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/gradients.t
+TESTS += %D%/gradients.t
+%C%_gradients_t_SOURCES = %D%/test_gradients.c
+%C%_gradients_t_LDADD = %D%/libteam.a $(test_libs)
+nodist_EXTRA_%C%_gradients_t_SOURCES = dummy.cxx
 endif
