@@ -104,11 +104,8 @@ static inline float vf_top(vf v) /* the largest lane; NaNs are skipped */
     return top;
 }
 
-/*
- * e^x within 2 units in the last place for -87.3 <= x <= 88.3; 0 below, infinity above, NaN for a
- * NaN. x = n ln 2 + r with |r| <= ln 2 / 2; the polynomial is that of Cephes' expf.
- */
-static inline vf vf_exp(vf x)
+/* e^x for -87.3 <= x <= 88.3: x = n ln 2 + r, |r| <= ln 2 / 2; the polynomial is that of Cephes' expf */
+static inline vf vf_exp_inside(vf x)
 {
     const vf magic = vf_set(12582912.0f); /* 1.5 2^23: adding it rounds to an integer */
     vf t = vf_fma(x, vf_set(1.44269504088896341f), magic), n = t - magic;
@@ -121,9 +118,24 @@ static inline vf vf_exp(vf x)
     p = vf_fma(p, r, vf_set(1.6666665459e-1f));
     p = vf_fma(p, r, vf_set(5.0000001201e-1f));
     p = vf_fma(p, r * r, r) + 1.0f;
-    p *= (vf)(((vi)t + 127) << 23); /* 2^n; the upper bits of t fall out */
-    p = vf_select(x < vf_set(-87.3f), (vf){0}, p);
+    return p * (vf)(((vi)t + 127) << 23); /* 2^n; the upper bits of t fall out */
+}
+
+/* e^x within 2 units in the last place for -87.3 <= x <= 88.3; 0 below, infinity above, NaN for a NaN */
+static inline vf vf_exp(vf x)
+{
+    vf p = vf_select(x < vf_set(-87.3f), (vf){0}, vf_exp_inside(x));
+
     return vf_select(x > vf_set(88.3f), vf_set(__builtin_inff()), p);
+}
+
+/*
+ * e^x as a weight of a softmax, x at most a little above 0: 0 below -60, which no f32 sum of weights
+ * notices, so that products with a weight stay out of the slow range of subnormal numbers.
+ */
+static inline vf vf_weight(vf x)
+{
+    return vf_select(x < vf_set(-60), (vf){0}, vf_exp_inside(x));
 }
 
 #endif

@@ -8,6 +8,8 @@
  *   m <- b1 m + (1 - b1) g'        v <- b2 v + (1 - b2) g'^2
  *   w <- w - lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *
+ * A moment that would be subnormal (below 2^-126) becomes 0.
+ *
  * Shapes   w, m, v: [n] f32, in place; g: [n] gtype; copy: [n] bf16 or NULL: w rounded to nearest
  *          even, for training with bf16 parameters, where w is the master copy.
  * Units    t counts steps from 1; lr and decay are per step; gscale is the clipping factor (1: none)

@@ -28,11 +28,17 @@ static inline struct sl_adamw_step sl_adamw_begin(const struct sl_k_adamw *a)
     };
 }
 
+/* A subnormal moment, as a row that is never used decays to, would be slow on every later step. */
+static inline float sl_adamw_flush(float x)
+{
+    return fabsf(x) < 0x1p-126f ? 0 : x;
+}
+
 static inline float sl_adamw_at(const struct sl_adamw_step *s, float w, float *m, float *v, float g)
 {
     g *= s->gscale;
-    *m = s->b1 * *m + s->nb1 * g;
-    *v = s->b2 * *v + s->nb2 * g * g;
+    *m = sl_adamw_flush(s->b1 * *m + s->nb1 * g);
+    *v = sl_adamw_flush(s->b2 * *v + s->nb2 * g * g);
     return w * s->shrink - s->rate * *m / (sqrtf(*v) * s->root + s->eps);
 }
 

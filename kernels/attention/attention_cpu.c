@@ -36,12 +36,12 @@ static float softmax(float *p, int64_t n, int64_t nk, float scale)
     for (; j < n; j++)
         max = p[j] > max ? p[j] : max;
     for (j = 0; j + SL_VL <= n; j += SL_VL) {
-        e = vf_exp((vf_load(p + j) - max) * scale);
+        e = vf_weight((vf_load(p + j) - max) * scale);
         sums += e;
         vf_store(p + j, e);
     }
     if (j < n) {
-        vf_store_part(p + j, vf_exp((vf_load_part(p + j, n - j) - max) * scale), n - j);
+        vf_store_part(p + j, vf_weight((vf_load_part(p + j, n - j) - max) * scale), n - j);
         sums += vf_load_part(p + j, n - j);
     }
     sum = vf_sum(sums);
@@ -106,13 +106,13 @@ static void probabilities(const struct sl_k_attention_bwd *a, int64_t row, int64
         for (int64_t c = 0; c < d; c++)
             dot += y[c] * dy[c];
         for (; j + SL_VL <= n; j += SL_VL) {
-            vf e = vf_exp(vf_fma(vf_load(p + j), vf_set(scale), vf_set(-lse)));
+            vf e = vf_weight(vf_fma(vf_load(p + j), vf_set(scale), vf_set(-lse)));
 
             vf_store(p + j, e);
             vf_store(g + j, e * (vf_load(g + j) - dot) * scale);
         }
         if (j < n) {
-            vf e = vf_exp(vf_fma(vf_load_part(p + j, n - j), vf_set(scale), vf_set(-lse)));
+            vf e = vf_weight(vf_fma(vf_load_part(p + j, n - j), vf_set(scale), vf_set(-lse)));
 
             vf_store_part(p + j, e, n - j);
             vf_store_part(g + j, e * (vf_load_part(g + j, n - j) - dot) * scale, n - j);

@@ -16,7 +16,7 @@
  *          loss: [1] f32, written. dx may be x.
  * Types    f32 or bf16. A bf16 dw is summed in f32 and rounded once per chunk of rows.
  * Scratch  the caller's, 64-byte aligned, of sl_k_head_scratch() bytes.
- * Order    a row's loss is summed in f32 within 16 columns and in double above, rows in order in
+ * Order    a row's exponentials are summed in f32 within 256 columns, in double above, rows in order in
  *          double; products as in linear.h.
  * Errors   SL_USAGE: a size below 1 (rows: below 0), a target outside -1 .. vocab - 1, only one of
  *          dx and dw, too little scratch, another type. SL_SYSTEM: the matrix library refused.
@@ -36,7 +36,10 @@ struct sl_k_head {
     int64_t scratch_bytes;
 };
 
-/* Rows of a chunk: at most 256, fewer for few rows, so that a micro-batch takes several chunks. */
+/*
+ * Rows of a chunk: at most 256 and at most 32 MiB of logits (but 64 rows), fewer for few rows, so
+ * that a micro-batch takes several chunks.
+ */
 int64_t sl_k_head_chunk(int64_t rows, int64_t vocab);
 
 /* Bytes, a multiple of 64. */

@@ -64,12 +64,12 @@ static double exponentials(float *l, int64_t n, float max)
         vf part = {0}, e;
 
         for (; j + SL_VL <= end; j += SL_VL) {
-            e = vf_exp(vf_load(l + j) - max);
+            e = vf_weight(vf_load(l + j) - max);
             part += e;
             vf_store(l + j, e);
         }
         if (j < end) {
-            e = vf_exp(vf_load_part(l + j, end - j) - max);
+            e = vf_weight(vf_load_part(l + j, end - j) - max);
             vf_store_part(l + j, e, end - j);
             part += vf_load_part(l + j, end - j); /* without the padding */
         }
@@ -86,7 +86,7 @@ static void softmax(void *arg, int64_t from, int64_t to, int thread)
 
     (void)thread;
     for (int64_t i = from; i < to; i++) {
-        float *l = job->logits + i * n, max, f;
+        float *l = job->logits + i * job->t.stride, max, f;
         int32_t target = job->targets[i];
         double sum, at;
 
@@ -155,7 +155,7 @@ static int add_dw(struct sl_dev *dev, struct job *job, int64_t v, int64_t n, str
         sl_par_range(dev, n * a->width, GRAIN, widen, job);
     }
     if (sl_gemm(&(struct sl_gemm){.ta = 1, .m = n, .n = a->width, .k = job->rows, .a = job->logits + v,
-                                  .lda = a->vocab, .b = job->x, .ldb = a->width, .beta = 1, .c = dw,
+                                  .lda = job->t.stride, .b = job->x, .ldb = a->width, .beta = 1, .c = dw,
                                   .ldc = a->width}, err) < 0)
         return -1;
     if (a->wtype == SL_BF16) {
@@ -175,7 +175,7 @@ static int chunk(struct sl_dev *dev, struct job *job, struct sl_err *err)
 
         if (sl_gemm(&(struct sl_gemm){.tb = 1, .m = job->rows, .n = n, .k = a->width, .a = job->x,
                                       .lda = a->width, .b = weight(dev, job, v, n), .ldb = a->width,
-                                      .c = job->logits + v, .ldc = a->vocab}, err) < 0)
+                                      .c = job->logits + v, .ldc = job->t.stride}, err) < 0)
             return -1;
     }
     sl_par_range(dev, job->rows, GRAIN / a->vocab + 1, softmax, job);
@@ -188,7 +188,7 @@ static int chunk(struct sl_dev *dev, struct job *job, struct sl_err *err)
         int64_t n = a->vocab - v < job->t.block ? a->vocab - v : job->t.block;
 
         if (sl_gemm(&(struct sl_gemm){.m = job->rows, .n = a->width, .k = n, .a = job->logits + v,
-                                      .lda = a->vocab, .b = weight(dev, job, v, n), .ldb = a->width,
+                                      .lda = job->t.stride, .b = weight(dev, job, v, n), .ldb = a->width,
                                       .beta = v ? 1 : 0, .c = job->dx, .ldc = a->width}, err) < 0)
             return -1;
     }

@@ -8,7 +8,8 @@ kernels_tests = \
 	%D%/head.t \
 	%D%/layernorm.t \
 	%D%/linear.t \
-	%D%/ranges.t
+	%D%/ranges.t \
+	%D%/vec.t
 check_PROGRAMS += $(kernels_tests)
 TESTS += $(kernels_tests)
 %C%_adamw_t_SOURCES = %D%/test_adamw.c %D%/kt.h
@@ -38,4 +39,28 @@ nodist_EXTRA_%C%_linear_t_SOURCES = dummy.cxx
 %C%_ranges_t_SOURCES = %D%/test_ranges.c %D%/kt.h
 %C%_ranges_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_ranges_t_SOURCES = dummy.cxx
+%C%_vec_t_SOURCES = %D%/test_vec.c %D%/kt.h %D%/vec_isa.h
+%C%_vec_t_CPPFLAGS = $(AM_CPPFLAGS) $(KERNELS_CPPFLAGS)
+%C%_vec_t_LDADD = $(vec_objects) $(test_libs)
+%C%_vec_t_DEPENDENCIES = $(vec_objects) libkernels.a libcommon.a
+nodist_EXTRA_%C%_vec_t_SOURCES = dummy.cxx
+
+# vec.h once per instruction set, as the kernels are.
+EXTRA_LIBRARIES += %D%/libvec_base.a %D%/libvec_v3.a %D%/libvec_v4.a
+%C%_libvec_base_a_SOURCES = %D%/vec_isa.c %D%/vec_isa.h
+%C%_libvec_base_a_CPPFLAGS = $(AM_CPPFLAGS) -DSL_ISA=base
+%C%_libvec_base_a_CFLAGS = $(kernels_cflags)
+%C%_libvec_v3_a_SOURCES = %D%/vec_isa.c %D%/vec_isa.h
+%C%_libvec_v3_a_CPPFLAGS = $(AM_CPPFLAGS) -DSL_ISA=v3
+%C%_libvec_v3_a_CFLAGS = $(kernels_cflags) $(ISA_V3_CFLAGS)
+%C%_libvec_v4_a_SOURCES = %D%/vec_isa.c %D%/vec_isa.h
+%C%_libvec_v4_a_CPPFLAGS = $(AM_CPPFLAGS) -DSL_ISA=v4
+%C%_libvec_v4_a_CFLAGS = $(kernels_cflags) $(ISA_V4_CFLAGS)
+vec_objects = $(%C%_libvec_base_a_OBJECTS)
+if HAVE_ISA_V3
+vec_objects += $(%C%_libvec_v3_a_OBJECTS)
+endif
+if HAVE_ISA_V4
+vec_objects += $(%C%_libvec_v4_a_OBJECTS)
+endif
 endif

@@ -129,6 +129,25 @@ static void bits_depend_on_nothing_but_the_numbers(void **state)
     drop(&plain);
 }
 
+/* A row without gradients decays to exactly 0 and never lingers among the subnormal numbers. */
+static void moments_end_at_zero(void **state)
+{
+    float w[3] = {1, 1, 1}, m[3] = {1e-3f, -2e-38f, 1e-39f}, v[3] = {1e-3f, 2e-38f, 1e-39f}, g[3] = {0};
+    struct sl_dev *dev = kt_open(1);
+    struct sl_k_adamw a = args(w, m, v, g, 3);
+
+    (void)state;
+    a.b2 = 0.95;
+    for (a.t = 1; a.t <= 3000; a.t++) {
+        assert_int_equal(sl_k_adamw(dev, &a, NULL), 0);
+        for (int i = 0; i < 3; i++)
+            assert_true((m[i] == 0 || isnormal(m[i])) && (v[i] == 0 || isnormal(v[i])));
+    }
+    for (int i = 0; i < 3; i++)
+        assert_true(m[i] == 0 && v[i] == 0 && isfinite(w[i]));
+    sl_dev_close(dev);
+}
+
 static void a_nan_gradient_is_not_swallowed(void **state)
 {
     float w[20], m[20] = {0}, v[20] = {0}, g[20] = {0};
@@ -177,6 +196,7 @@ int main(void)
         cmocka_unit_test(fifty_steps_follow_pytorch),
         cmocka_unit_test(the_first_step_has_a_closed_form),
         cmocka_unit_test(bits_depend_on_nothing_but_the_numbers),
+        cmocka_unit_test(moments_end_at_zero),
         cmocka_unit_test(a_nan_gradient_is_not_swallowed),
         cmocka_unit_test(wrong_arguments_are_refused),
     };

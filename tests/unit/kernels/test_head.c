@@ -147,6 +147,7 @@ static void shapes(struct sl_dev *dev)
     check_shape(dev, 17, 7, 13, 1, SL_F32, SL_F32);
     check_shape(dev, 37, 5, 29, 1, SL_F32, SL_F32); /* two chunks */
     check_shape(dev, 67, 17, 1301, 0, SL_F32, SL_F32);
+    check_shape(dev, 33, 3, 1024, 0, SL_F32, SL_F32); /* padded rows of logits */
     check_shape(dev, 37, 5, 29, 1, SL_BF16, SL_BF16);
     check_shape(dev, 67, 17, 1301, 0, SL_F32, SL_BF16); /* two blocks of the vocabulary */
     check_shape(dev, 67, 17, 1301, 0, SL_BF16, SL_F32);
@@ -217,8 +218,9 @@ static void a_micro_batch_takes_several_chunks(void **state)
     (void)state;
     for (int64_t rows = 32; rows < 5000; rows += 37)
         assert_true(sl_k_head_chunk(rows, 8192) < rows && sl_k_head_chunk(rows, 8192) <= 256);
-    /* logits of 256 rows, and little more */
-    assert_true(sl_k_head_scratch(1024, 384, 8192, SL_F32, SL_F32) <= 256 * 8192 * 4 + 8192);
+    /* logits of 256 rows, and little more; with a large vocabulary 32 MiB of them */
+    assert_true(sl_k_head_scratch(1024, 384, 8192, SL_F32, SL_F32) <= 256 * (8192 + 16) * 4 + 8192);
+    assert_true(sl_k_head_scratch(1024, 384, 50304, SL_F32, SL_F32) <= (32 << 20) + 8192);
 }
 
 static void wrong_arguments_are_refused(void **state)
