@@ -14,7 +14,7 @@ test_cflags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 test_libs = $(sl_libs) $(CMOCKA_LIBS) -lm
 
 TESTS += %D%/layers.sh
-EXTRA_DIST += %D%/layers.sh
+EXTRA_DIST += %D%/layers.sh %D%/lib/common.bash
 
 include %D%/unit/common/local.mk
 include %D%/unit/store/local.mk
@@ -26,5 +26,6 @@ include %D%/unit/data/local.mk
 include %D%/cli/local.mk
 include %D%/launcher/local.mk
 include %D%/web/local.mk
+include %D%/run/local.mk
 include %D%/bench/local.mk
 include %D%/golden/local.mk
