@@ -5,5 +5,5 @@ TESTS += %D%/run.bats
 EXTRA_DIST += %D%/run.bats tests/lib/procs.bash
 TESTS += %D%/check.bats %D%/usage.bats
 EXTRA_DIST += %D%/check.bats %D%/usage.bats
-TESTS += %D%/plan.bats %D%/plan_run.bats
-EXTRA_DIST += %D%/plan.bats %D%/plan_run.bats
+TESTS += %D%/plan.bats
+EXTRA_DIST += %D%/plan.bats
