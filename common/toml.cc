@@ -1,3 +1,7 @@
+/* toml++ 3.3 asserts what a text can break ("[,a]"), and with NDEBUG assumes it; behind most of its
+ * assertions it then reports the error, so they are off, and assumptions with them. */
+#undef NDEBUG
+#define TOML_ASSERT(expr) static_assert(true)
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>

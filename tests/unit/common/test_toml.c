@@ -89,6 +89,10 @@ static void what_is_no_toml_has_a_place_on_one_line(void **state)
         {"u = \"\xff\"\n", "f.toml:1:"},
         {"k v\n", "f.toml:1:3: "},
         {"= 1", "f.toml:1:1: "},
+        {"[,a]\n", "f.toml:1:2: "}, /* toml++ itself asserts here */
+        {"[[=]]\n", "f.toml:1:3: "},
+        {"a.[ = 1\n", "f.toml:1:3: "},
+        {"a = {,}\n", "f.toml:1:"},
     };
 
     (void)state;

@@ -14,7 +14,7 @@
 #include "executor/comm.h"
 #include "executor/train.h"
 
-enum { TEAM_STEPS = 32, TEAM_TEXT = 256 };
+enum { TEAM_STEPS = 32, TEAM_TEXT = 512 };
 
 struct team {
     struct sl_job job; /* strategy, sizes, steps */

@@ -31,7 +31,7 @@ struct world {
     double loss[STEPS], norm[STEPS];
     float *grad[64], *final[64]; /* by unit: full flat buffers, put together from the shards */
     int failed;                  /* a rank ended with an error */
-    char msg[300];
+    char msg[600];
 };
 
 struct rank {
