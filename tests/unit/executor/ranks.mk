@@ -32,4 +32,14 @@ TESTS += %D%/gradients.t
 %C%_gradients_t_SOURCES = %D%/test_gradients.c
 %C%_gradients_t_LDADD = %D%/libteam.a $(test_libs)
 nodist_EXTRA_%C%_gradients_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/optimizer.t
+TESTS += %D%/optimizer.t
+%C%_optimizer_t_SOURCES = %D%/test_optimizer.c
+%C%_optimizer_t_LDADD = %D%/libteam.a $(test_libs)
+nodist_EXTRA_%C%_optimizer_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/ctl.t
+TESTS += %D%/ctl.t
+%C%_ctl_t_SOURCES = %D%/test_ctl.c
+%C%_ctl_t_LDADD = %D%/libteam.a $(test_libs)
+nodist_EXTRA_%C%_ctl_t_SOURCES = dummy.cxx
 endif
