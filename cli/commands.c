@@ -3,15 +3,15 @@
 #include <string.h>
 
 static const struct sl_cmd *const all[] = {
-    &sl_cmd_check,
-    &sl_cmd_data,
     &sl_cmd_run,
     &sl_cmd_plan,
-    &sl_cmd_rank,
+    &sl_cmd_check,
     &sl_cmd_list,
     &sl_cmd_show,
     &sl_cmd_logs,
     &sl_cmd_serve,
+    &sl_cmd_data,
+    &sl_cmd_rank,
     &sl_cmd_version,
 };
 
