@@ -6,6 +6,7 @@
 #include <omp.h>
 #endif
 
+/* The team always has the same size: libgomp ends threads when one is smaller than the last was. */
 void sl_par_range(const struct sl_dev *dev, int64_t n, int64_t grain, sl_par_f f, void *arg)
 {
     int64_t units = n / grain + (n % grain != 0);
@@ -18,7 +19,7 @@ void sl_par_range(const struct sl_dev *dev, int64_t n, int64_t grain, sl_par_f f
         return;
     }
 #ifdef _OPENMP
-#pragma omp parallel for num_threads((int)pieces) schedule(static, 1)
+#pragma omp parallel for num_threads(dev->threads) schedule(static, 1)
 #endif
     for (int64_t p = 0; p < pieces; p++) {
         int64_t from = units * p / pieces * grain, to = units * (p + 1) / pieces * grain;
@@ -29,15 +30,13 @@ void sl_par_range(const struct sl_dev *dev, int64_t n, int64_t grain, sl_par_f f
 
 void sl_par_each(const struct sl_dev *dev, int64_t n, sl_par_f f, void *arg)
 {
-    int64_t team = n < dev->threads ? n : dev->threads;
-
-    if (team < 2) {
+    if (n < 2 || dev->threads < 2) {
         for (int64_t i = 0; i < n; i++)
             f(arg, i, i + 1, 0);
         return;
     }
 #ifdef _OPENMP
-#pragma omp parallel for num_threads((int)team) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
     for (int64_t i = 0; i < n; i++)
         f(arg, i, i + 1, omp_get_thread_num());
 #else

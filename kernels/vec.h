@@ -76,32 +76,71 @@ static inline vf vf_select(vi mask, vf a, vf b)
     return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
 
+/* x, or 0 where `test` is below `least`; x where test is a NaN. */
+static inline vf vf_zero_below(vf test, float least, vf x)
+{
+#if defined(__AVX512F__)
+    __mmask16 keep = _mm512_cmp_ps_mask((__m512)test, _mm512_set1_ps(least), _CMP_NLT_UQ);
+
+    return (vf)_mm512_maskz_mov_ps(keep, (__m512)x);
+#else
+    return (vf)(~(test < vf_set(least)) & (vi)x);
+#endif
+}
+
 /* The larger; b where one is a NaN. */
 static inline vf vf_max(vf a, vf b)
 {
+#if defined(__AVX512F__)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
     return vf_select(a > b, a, b);
+#endif
 }
 
 static inline float vf_sum(vf v)
 {
-    float s[SL_VL];
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)v);
+#elif defined(__AVX2__)
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
 
-    memcpy(s, &v, sizeof s);
-    for (int k = SL_VL / 2; k > 0; k /= 2)
-        for (int i = 0; i < k; i++)
-            s[i] += s[i + k];
-    return s[0];
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+#else
+    return (v[0] + v[2]) + (v[1] + v[3]);
+#endif
 }
 
-static inline float vf_top(vf v) /* the largest lane; NaNs are skipped */
+static inline float vf_top(vf v) /* the largest lane; no lane is a NaN */
 {
-    float s[SL_VL], top;
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps((__m512)v);
+#else
+    float top = v[0];
 
-    memcpy(s, &v, sizeof s);
-    top = s[0];
     for (int i = 1; i < SL_VL; i++)
-        top = s[i] > top || top != top ? s[i] : top;
+        top = v[i] > top ? v[i] : top;
     return top;
+#endif
+}
+
+/* sum of a_i b_i */
+static inline float vf_dot(const float *a, const float *b, int64_t n)
+{
+    vf s[2] = {{0}, {0}};
+    int64_t i = 0;
+
+    for (; i + 2 * SL_VL <= n; i += 2 * SL_VL) {
+        s[0] = vf_fma(vf_load(a + i), vf_load(b + i), s[0]);
+        s[1] = vf_fma(vf_load(a + i + SL_VL), vf_load(b + i + SL_VL), s[1]);
+    }
+    for (; i < n; i += SL_VL)
+        s[0] = n - i < SL_VL ? vf_fma(vf_load_part(a + i, n - i), vf_load_part(b + i, n - i), s[0])
+                             : vf_fma(vf_load(a + i), vf_load(b + i), s[0]);
+    return vf_sum(s[0] + s[1]);
 }
 
 /* e^x for -87.3 <= x <= 88.3: x = n ln 2 + r, |r| <= ln 2 / 2; the polynomial is that of Cephes' expf */
@@ -124,7 +163,7 @@ static inline vf vf_exp_inside(vf x)
 /* e^x within 2 units in the last place for -87.3 <= x <= 88.3; 0 below, infinity above, NaN for a NaN */
 static inline vf vf_exp(vf x)
 {
-    vf p = vf_select(x < vf_set(-87.3f), (vf){0}, vf_exp_inside(x));
+    vf p = vf_zero_below(x, -87.3f, vf_exp_inside(x));
 
     return vf_select(x > vf_set(88.3f), vf_set(__builtin_inff()), p);
 }
@@ -135,7 +174,7 @@ static inline vf vf_exp(vf x)
  */
 static inline vf vf_weight(vf x)
 {
-    return vf_select(x < vf_set(-60), (vf){0}, vf_exp_inside(x));
+    return vf_zero_below(x, -60, vf_exp_inside(x));
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "kernels/attention/attention_tile.h"
 #include "kernels/cpu.h"
@@ -23,8 +24,8 @@ static int scores(const float *q, const float *k, int64_t stride, int64_t d, int
                                      .ldb = stride, .c = s, .ldc = ld}, NULL);
 }
 
-/* A row of n scores becomes probabilities, followed by zeros up to nk; returns its lse. */
-static float softmax(float *p, int64_t n, int64_t nk, float scale)
+/* A row of n scores becomes weights, followed by zeros up to nk; *ret is their sum. Returns the lse. */
+static float softmax(float *p, int64_t n, int64_t nk, float scale, float *ret)
 {
     vf top = vf_set(-INFINITY), sums = {0}, e;
     int64_t j;
@@ -45,10 +46,8 @@ static float softmax(float *p, int64_t n, int64_t nk, float scale)
         sums += vf_load_part(p + j, n - j);
     }
     sum = vf_sum(sums);
-    for (j = 0; j < n; j++)
-        p[j] *= 1 / sum;
-    for (; j < nk; j++)
-        p[j] = 0;
+    memset(p + n, 0, (size_t)(nk - n) * sizeof *p);
+    *ret = sum;
     return max * scale + logf(sum);
 }
 
@@ -65,17 +64,20 @@ static void block_of(void *arg, int64_t from, int64_t to, int thread)
     int64_t row0 = sample * a->context;
     const float *q = a->qkv + row0 * stride + head * d, *k = q + a->width, *v = k + a->width;
     float *s = (float *)a->scratch + thread * sl_att_fwd_floats(a->context);
+    float *y = a->y + (row0 + q0) * a->width + head * d, sum[SL_ATT_QUERIES];
     float scale = (float)(1 / sqrt((double)d));
 
     (void)to;
     if (scores(q + q0 * stride, k, stride, d, nq, nk, s, ld) < 0)
         job->failed = 1;
     for (int64_t i = 0; i < nq; i++)
-        a->lse[(row0 + q0 + i) * a->heads + head] = softmax(s + i * ld, q0 + i + 1, nk, scale);
+        a->lse[(row0 + q0 + i) * a->heads + head] = softmax(s + i * ld, q0 + i + 1, nk, scale, sum + i);
     if (sl_gemm(&(struct sl_gemm){.m = nq, .n = d, .k = nk, .a = s, .lda = ld, .b = v, .ldb = stride,
-                                  .c = a->y + (row0 + q0) * a->width + head * d, .ldc = a->width},
-                NULL) < 0)
+                                  .c = y, .ldc = a->width}, NULL) < 0)
         job->failed = 1;
+    for (int64_t i = 0; i < nq; i++)
+        for (int64_t c = 0; c < d; c++)
+            y[i * a->width + c] *= 1 / sum[i];
 }
 
 int SL_CPU(attention)(struct sl_dev *dev, const struct sl_k_attention *a, struct sl_err *err)
@@ -99,12 +101,10 @@ static void probabilities(const struct sl_k_attention_bwd *a, int64_t row, int64
     for (int64_t i = 0; i < nq; i++) {
         const float *y = a->y + (row + q0 + i) * a->width + head * d;
         const float *dy = a->dy + (row + q0 + i) * a->width + head * d;
-        float *p = s + i * ld, *g = ds + i * ld, dot = 0;
+        float *p = s + i * ld, *g = ds + i * ld, dot = vf_dot(y, dy, d);
         float lse = a->lse[(row + q0 + i) * a->heads + head];
         int64_t n = q0 + i + 1, j = 0;
 
-        for (int64_t c = 0; c < d; c++)
-            dot += y[c] * dy[c];
         for (; j + SL_VL <= n; j += SL_VL) {
             vf e = vf_weight(vf_fma(vf_load(p + j), vf_set(scale), vf_set(-lse)));
 
@@ -117,8 +117,8 @@ static void probabilities(const struct sl_k_attention_bwd *a, int64_t row, int64
             vf_store_part(p + j, e, n - j);
             vf_store_part(g + j, e * (vf_load_part(g + j, n - j) - dot) * scale, n - j);
         }
-        for (j = n; j < nk; j++)
-            p[j] = g[j] = 0;
+        memset(p + n, 0, (size_t)(nk - n) * sizeof *p);
+        memset(g + n, 0, (size_t)(nk - n) * sizeof *g);
     }
 }
 
