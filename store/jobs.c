@@ -134,6 +134,16 @@ static int find(struct sl_store *st, int64_t id, enum sl_state *state, struct sl
     return 0;
 }
 
+/* Every change of state is an event of the job's last attempt, in the same transaction. */
+static int tell(struct sl_store *st, int64_t id, double now, enum sl_state state, const char *why,
+                struct sl_err *err)
+{
+    return sl_db_run(st->db, err,
+                     "INSERT INTO event (job, attempt, rank, time, kind, message)"
+                     " SELECT id, attempts, -1, ?, ?, ? FROM job WHERE id = ?",
+                     "dssi", now, sl_state_name(state), why, id);
+}
+
 int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
                   const struct sl_lease *from, int *attempt, struct sl_err *err)
 {
@@ -142,6 +152,7 @@ int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
     enum sl_state state = SL_STATES;
     int64_t next;
     sqlite3_stmt *s;
+    char text[160];
 
     if (sl_db_begin(st->db, err))
         return -1;
@@ -181,6 +192,10 @@ int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
                   "idssiii", next, now, me->host, me->boot, me->pid, me->start_time, id)
         < 0)
         goto fail;
+    snprintf(text, sizeof text, "attempt %lld on %s, process %lld", (long long)next, me->host,
+             (long long)me->pid);
+    if (tell(st, id, now, SL_STARTING, text, err) < 0)
+        goto fail;
     if (sl_db_commit(st->db, err))
         return -1;
     *attempt = (int)next;
@@ -217,7 +232,8 @@ int sl_jobs_move(struct sl_store *st, int64_t id, const struct sl_lease *me, enu
                      "UPDATE attempt SET state = ?, reason = ?"
                      " WHERE job = ? AND ended_at IS NULL",
                      "ssi", sl_state_name(to), why, id)
-               < 0) {
+               < 0
+        || tell(st, id, sl_clock_real(), to, why, err) < 0) {
         sl_db_rollback(st->db);
         return -1;
     }
@@ -248,7 +264,8 @@ int sl_jobs_end(struct sl_store *st, int64_t id, const struct sl_lease *me, enum
                      "UPDATE attempt SET state = ?, reason = ?, exit_status = ?,"
                      " ended_at = ? WHERE job = ? AND ended_at IS NULL",
                      "ssidi", sl_state_name(to), why, (int64_t)exit_status, now, id)
-               < 0) {
+               < 0
+        || tell(st, id, now, to, why, err) < 0) {
         sl_db_rollback(st->db);
         return -1;
     }
@@ -308,11 +325,7 @@ static int bury(struct sl_store *st, const struct dead *d, struct sl_err *err)
                      " WHERE job = ? AND ended_at IS NULL",
                      "sdi", why, now, d->id)
                < 0
-        || sl_db_run(st->db, err,
-                     "INSERT INTO event (job, attempt, rank, time, kind, message)"
-                     " SELECT id, attempts, -1, ?, 'lost', ? FROM job WHERE id = ?",
-                     "dsi", now, why, d->id)
-               < 0) {
+        || tell(st, d->id, now, SL_LOST, why, err) < 0) {
         sl_db_rollback(st->db);
         return n == 0 ? 0 : -1;
     }

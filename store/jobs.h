@@ -6,7 +6,8 @@
  *
  * A job gets its id from one sequence. Its state is changed only by a compare-and-swap of the
  * lease's holder: the process, named by (host, boot id, pid, start time), that runs it. A job
- * whose holder is dead is `lost`; whoever notices first says so with sl_jobs_sweep().
+ * whose holder is dead is `lost`; whoever notices first says so with sl_jobs_sweep(). Every change
+ * of state is also an event whose kind is the state's name.
  */
 
 #include <stddef.h>

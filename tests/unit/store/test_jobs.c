@@ -81,7 +81,8 @@ static void the_views_show_what_was_written(void **state)
                               " ORDER BY step DESC LIMIT 1"),
                        900, 0);
     assert_float_equal(ask(f, "SELECT value FROM metrics WHERE name = 'valid.loss'"), 1.75, 0);
-    assert_float_equal(ask(f, "SELECT count(*) FROM events WHERE rank IS NULL"), 1, 0);
+    assert_float_equal(ask(f, "SELECT count(*) FROM events WHERE rank IS NULL AND kind = 'start'"),
+                       1, 0);
     assert_float_equal(ask(f, "SELECT count(*) FROM events WHERE message LIKE '%DROP TABLE job'"),
                        1, 0);
     assert_float_equal(ask(f, "SELECT count(*) FROM jobs WHERE name = 'lm' AND attempts = 1"), 1,
@@ -106,6 +107,9 @@ static void only_the_holder_moves_a_job(void **state)
                               " AND ended_at >= started_at AND reason = 'rank 2 died'"),
                        1, 0);
     assert_int_equal(sl_jobs_move(f->st, id, &f->me, SL_RUNNING, "", &e), -1);
+    /* and what happened can be read: starting, running, failed, nothing of the other one */
+    assert_float_equal(ask(f, "SELECT group_concat(kind) = 'starting,running,failed' FROM events"),
+                       1, 0);
 }
 
 static void a_running_job_is_not_taken_from_a_living_holder(void **state)
