@@ -7,7 +7,5 @@ TESTS += %D%/check.bats %D%/usage.bats
 EXTRA_DIST += %D%/check.bats %D%/usage.bats
 TESTS += %D%/plan.bats
 EXTRA_DIST += %D%/plan.bats
-TESTS += %D%/plan.bats %D%/plan_run.bats
-EXTRA_DIST += %D%/plan.bats %D%/plan_run.bats
 TESTS += %D%/jobs.bats
 EXTRA_DIST += %D%/jobs.bats doc/json.md
