@@ -95,6 +95,57 @@ static void the_bias_gradient_does_not_depend_on_threads(void **state)
     free(dy), free(x), free(db[0]), free(db[1]);
 }
 
+/*
+ * The same operands at another place (tensors begin at multiples of 64 bytes) and called again give
+ * the same bits: sharding strategies lay memory out differently and must agree.
+ */
+static void a_product_does_not_depend_on_the_place(void **state)
+{
+    static const int64_t shape[][3] = {{64, 96, 80}, {256, 384, 1152}, {13, 7, 17}, {100, 384, 96}};
+
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++)
+        for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+            int64_t rows = shape[i][0], in = shape[i][1], out = shape[i][2];
+            struct sl_dev *dev = kt_open(threads);
+            float *first[3] = {NULL};
+
+            for (int at = 0; at < 4; at++) { /* 64-byte steps: 0, 0 again, 5, 67 */
+                int64_t off = (int64_t[]){0, 0, 80, 1072}[at];
+                float *x = kt_floats(rows * in + off) + off, *w = kt_floats(out * in + off) + off;
+                float *dy = kt_floats(rows * out + off) + off, *y = kt_floats(rows * out + off) + off;
+                float *dx = kt_floats(rows * in + off) + off, *dw = kt_floats(out * in + off) + off;
+                float *db = kt_random(out, 5, 1), *result[3] = {y, dx, dw}, *input[3] = {x, w, dy};
+                int64_t n[3] = {rows * out, rows * in, out * in}, m[3] = {rows * in, out * in, rows * out};
+
+                for (int k = 0; k < 3; k++) {
+                    float *r = kt_random(m[k], (uint64_t)k + 1, 1);
+
+                    memcpy(input[k], r, (size_t)m[k] * 4);
+                    free(r);
+                }
+                memset(dw, 0, (size_t)n[2] * 4);
+                assert_int_equal(sl_k_linear(dev, &(struct sl_k_linear){x, w, db, y, rows, in, out},
+                                             NULL), 0);
+                assert_int_equal(sl_k_linear_dx(dev, &(struct sl_k_linear_dx){dy, w, dx, rows, in, out},
+                                                NULL), 0);
+                assert_int_equal(sl_k_linear_dw(dev, &(struct sl_k_linear_dw){dy, x, dw, db, rows, in,
+                                                out}, NULL), 0);
+                for (int k = 0; k < 3; k++) {
+                    if (at == 0) {
+                        first[k] = kt_floats(n[k]);
+                        memcpy(first[k], result[k], (size_t)n[k] * 4);
+                    }
+                    kt_same(first[k], result[k], n[k] * 4);
+                    free(result[k] - off), free(input[k] - off);
+                }
+                free(db);
+            }
+            free(first[0]), free(first[1]), free(first[2]);
+            sl_dev_close(dev);
+        }
+}
+
 static void no_rows_leave_the_gradients_alone(void **state)
 {
     struct sl_dev *dev = kt_open(2);
@@ -126,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_those_of_the_formula),
         cmocka_unit_test(the_bias_gradient_does_not_depend_on_threads),
+        cmocka_unit_test(a_product_does_not_depend_on_the_place),
         cmocka_unit_test(no_rows_leave_the_gradients_alone),
         cmocka_unit_test(wrong_sizes_are_refused),
     };
