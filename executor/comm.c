@@ -69,22 +69,20 @@ static const char *about(int kind)
                                              : "a wait";
 }
 
-static int deadline_passed(struct sl_comm *c, int kind, int unit, struct sl_err *err)
+static int deadline_passed(struct sl_comm *c, int kind, struct sl_err *err)
 {
-    char who[160], of[32] = "";
+    char who[160];
     int first = missing(c, who, sizeof who);
 
-    if (unit >= 0)
-        snprintf(of, sizeof of, " of unit %d", unit);
-    sl_fail(err, SL_BUSY, "waited %g s in %s%s of step %lld, not arrived: rank %s", c->deadline,
-            about(kind), of, (long long)c->step, first < 0 ? "none" : who);
+    sl_fail(err, SL_BUSY, "waited %g s in %s of step %lld, not arrived: rank %s", c->deadline,
+            about(kind), (long long)c->step, first < 0 ? "none" : who);
     sl_hint(err, "See the log of rank %d; a longer failure.hang_timeout helps only if it is slow.",
             first < 0 ? 0 : first);
     sl_ctl_fail(c->ctl, first);
     return -1;
 }
 
-static int sleep_until(struct sl_comm *c, uint32_t epoch, uint64_t t0, int kind, int unit,
+static int sleep_until(struct sl_comm *c, uint32_t epoch, uint64_t t0, int kind,
                        struct sl_err *err)
 {
     struct sl_ctl *ctl = c->ctl;
@@ -100,7 +98,7 @@ static int sleep_until(struct sl_comm *c, uint32_t epoch, uint64_t t0, int kind,
     atomic_fetch_add(&ctl->sleepers, 1);
     while (atomic_load(&ctl->epoch) == epoch) {
         if (c->deadline > 0 && 1e-9 * (double)(sl_ctl_now() - t0) > c->deadline) {
-            rc = deadline_passed(c, kind, unit, err);
+            rc = deadline_passed(c, kind, err);
             break;
         }
         syscall(SYS_futex, &ctl->epoch, FUTEX_WAIT, epoch, &nap, NULL, 0);
@@ -127,7 +125,7 @@ int sl_comm_barrier(struct sl_comm *c, int kind, int unit, struct sl_err *err)
         atomic_fetch_add(&ctl->epoch, 2);
         if (atomic_load(&ctl->sleepers))
             syscall(SYS_futex, &ctl->epoch, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    } else if (sleep_until(c, e, t0, kind, unit, err))
+    } else if (sleep_until(c, e, t0, kind, err))
         return -1;
     c->waited += 1e-9 * (double)(sl_ctl_now() - t0);
     /* Behind a finished wait a failure of somebody is seen at the next one. */

@@ -22,7 +22,8 @@
  *   norm's merge       yes     no     the partial sums are written again behind the step's end
  *   end of a step      yes     -      no rank begins a step while another still reads the last one
  *
- * It rests on "the optimizer runs between two meetings", so an evaluation must not stand between the
+ * ThreadSanitizer, with ranks as threads, is silent, and reports a race for each row's meeting that
+ * is taken away (done by hand). It rests on "the optimizer runs between two meetings", so an evaluation must not stand between the
  * merge and the end of a step, and ranks meet once before the first step.
  *
  * A wait sleeps; a failure of any rank (sl_ctl_fail) and the deadline end it. Errors: SL_PEER: a

@@ -83,6 +83,11 @@ void sl_ctl_mark(struct sl_ctl *c, int rank, uint32_t collective, int64_t step, 
                  (uint64_t)collective << 32 | ((uint64_t)step & 0xffffffu) << 8 | (uint64_t)phase);
 }
 
+void sl_ctl_touch(struct sl_ctl *c, int rank)
+{
+    atomic_store_explicit(&c->r[rank].since, sl_ctl_now(), memory_order_relaxed);
+}
+
 static const char *kind_name(int kind)
 {
     switch (kind) {

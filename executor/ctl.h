@@ -35,7 +35,7 @@ extern const char *const sl_phase_names[SL_PHASES];
 
 struct sl_ctl_rank {
     _Alignas(64) _Atomic uint64_t state; /* collective << 32 | step << 8 | phase */
-    _Atomic uint64_t since;              /* CLOCK_MONOTONIC ns of the last change of state */
+    _Atomic uint64_t since;              /* CLOCK_MONOTONIC ns: last change of state, or operation */
     _Atomic uint32_t pid;                /* the agent writes it after fork, the rank again */
     _Atomic int32_t kind;                /* enum sl_kind of the last collective, or enum sl_ctl_kind */
     _Atomic int32_t unit;                /* unit it is about, -1: none */
@@ -78,6 +78,9 @@ int sl_ctl_failed(const struct sl_ctl *c);
 /* My row's state word; a change of phase alone keeps collective and step. */
 void sl_ctl_mark(struct sl_ctl *c, int rank, uint32_t collective, int64_t step,
                  enum sl_phase phase);
+
+/* A sign of life: this rank has begun another operation. */
+void sl_ctl_touch(struct sl_ctl *c, int rank);
 
 static inline uint32_t sl_ctl_collective(uint64_t state)
 {

@@ -108,19 +108,27 @@ static int idle(const struct sl_run *r, const struct sl_op *o)
            || (o->a.rank0 && r->comm->rank > 0);
 }
 
+static int where(const struct sl_run *r, int i, struct sl_err *err)
+{
+    const struct sl_op *o = &r->g->ops[i];
+    const char *unit = o->unit >= 0 ? r->g->unit[o->unit].name : NULL;
+
+    if (err && (err->code == SL_PEER || o->kind == SL_OP_NORM_MERGE))
+        return -1; /* says where by itself */
+    if (err && err->code == SL_BUSY)
+        return unit ? sl_within(err, "unit \"%s\"", unit) : -1;
+    return sl_within(err, "step %lld, operation %d (%s%s%s)", (long long)r->step, i,
+                     sl_kind_names[o->kind], unit ? " of " : "", unit ? unit : "");
+}
+
 int sl_run_ops(struct sl_run *r, int first, int last, struct sl_err *err)
 {
     for (int i = first; i < last; i++) {
         const struct sl_op *o = &r->g->ops[i];
 
-        if (!idle(r, o) && call(r, o, err)) {
-            if (err
-                && (err->code == SL_PEER || err->code == SL_BUSY || o->kind == SL_OP_NORM_MERGE))
-                return -1; /* says where by itself */
-            return sl_within(err, "step %lld, operation %d (%s%s%s)", (long long)r->step, i,
-                             sl_kind_names[o->kind], o->unit >= 0 ? " of " : "",
-                             o->unit >= 0 ? r->g->unit[o->unit].name : "");
-        }
+        sl_ctl_touch(r->comm->ctl, r->comm->rank);
+        if (!idle(r, o) && call(r, o, err))
+            return where(r, i, err);
         if (r->poison)
             poison(r, i);
     }
@@ -183,8 +191,10 @@ int sl_run_init(struct sl_run *r, uint64_t seed, struct sl_err *err)
 
     if (!chunk)
         return sl_fail(err, SL_SYSTEM, "no memory to make the first parameters");
-    for (int u = 0; u < r->g->nunits && !rc; u++)
+    for (int u = 0; u < r->g->nunits && !rc; u++) {
+        sl_ctl_touch(r->comm->ctl, r->comm->rank);
         rc = init_unit(r, seed, u, chunk, err);
+    }
     free(chunk);
     return rc;
 }
