@@ -2,6 +2,7 @@
 #include "launcher/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -45,6 +46,7 @@ struct agent {
     uint64_t next_beat;
     int attempt, hellos, nohup, page;
     char folder[3072]; /* of the attempt's logs */
+    char own_log[3100];
 };
 
 static void beat(void *user)
@@ -318,6 +320,7 @@ static void end_all(struct agent *a)
 
 static void close_all(struct agent *a)
 {
+    struct stat st;
     struct sl_err err = {0};
 
     beat(a); /* each of these takes seconds at most */
@@ -331,6 +334,8 @@ static void close_all(struct agent *a)
     sl_local_close(a->local);
     sl_logs_close(a->logs);
     sl_scratch_remove(a->c->scratch);
+    if (a->own_log[0] && stat(a->own_log, &st) == 0 && st.st_size == 0)
+        unlink(a->own_log);
 }
 
 /* ---- the beginning ---- */
@@ -353,6 +358,20 @@ static int open_recorder(struct agent *a, struct sl_err *err)
     return 0;
 }
 
+/* What libraries print (libpmix does when a rank dies early) is kept, but not shown to people. */
+static int own_stderr(struct agent *a)
+{
+    int fd, rc;
+
+    snprintf(a->own_log, sizeof a->own_log, "%s/agent.log", a->folder);
+    fd = open(a->own_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    rc = dup2(fd, 2) < 0 ? -1 : 0;
+    close(fd);
+    return rc;
+}
+
 static int open_logs(struct agent *a, struct sl_err *err)
 {
     int n = snprintf(a->folder, sizeof a->folder, "%s/attempt-%d", a->l->folder, a->attempt);
@@ -361,6 +380,8 @@ static int open_logs(struct agent *a, struct sl_err *err)
         return sl_fail(err, SL_SYSTEM, "the path of the run's folder is too long");
     if (mkdir(a->folder, 0700) && errno != EEXIST)
         return sl_fail(err, SL_SYSTEM, "cannot make \"%s\": %s", a->folder, strerror(errno));
+    if (own_stderr(a))
+        return sl_fail(err, SL_SYSTEM, "cannot write in \"%s\": %s", a->folder, strerror(errno));
     a->logs = sl_logs_open(a->folder, a->l->ranks, a->l->show_logs ? on_log_line : NULL, a, err);
     return a->logs ? 0 : -1;
 }

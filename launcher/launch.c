@@ -52,15 +52,18 @@ static int raise_files(int ranks, struct sl_err *err)
 
 static int agent_main(struct sl_agent_conf *c, const sigset_t *set)
 {
+    struct sl_launch l = *c->launch;
     int status = 5;
 
+    l.out = fcntl(l.out, F_DUPFD_CLOEXEC, 3); /* 2 becomes the agent's own log */
+    c->launch = &l;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited by fork */
     prctl(PR_SET_NAME, "sl-agent");
     setpgid(0, 0); /* a terminal's Ctrl-C reaches the keeper only, which passes it on */
     signal(SIGTTOU, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     c->signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (c->signals >= 0)
+    if (c->signals >= 0 && l.out >= 0)
         status = sl_agent_run(c);
     return status;
 }

@@ -18,7 +18,7 @@ extern char **environ;
 struct sl_pmix_server {
     char nspace[PMIX_MAX_NSLEN + 1];
     char host[256];
-    int ranks, registered;
+    int ranks;
 };
 
 /* ---- waiting for libpmix's non-blocking calls ---- */
@@ -238,7 +238,6 @@ struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspac
     }
     what = "PMIx_server_register_nspace";
     st = register_job(s);
-    s->registered = st == PMIX_SUCCESS;
     for (int r = 0; st == PMIX_SUCCESS && r < ranks; r++) {
         struct waiter w = WAITER;
         pmix_proc_t p;
@@ -257,15 +256,6 @@ fail:
 
 void sl_pmix_server_close(struct sl_pmix_server *s)
 {
-    struct waiter w = WAITER;
-
-    if (!s)
-        return;
-    if (s->registered) {
-        PMIx_server_deregister_nspace(s->nspace, wake, &w);
-        finish(PMIX_SUCCESS, &w);
-    }
-    PMIx_server_finalize();
     free(s);
 }
 

@@ -23,7 +23,13 @@ struct sl_pmix_server; /* opaque */
  */
 struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspace, int ranks,
                                            struct sl_err *err);
-void sl_pmix_server_close(struct sl_pmix_server *s); /* NULL is fine */
+
+/*
+ * For a process that is about to end: libpmix's threads go with it. Taking the namespace out or
+ * finalizing can wait for ever in 4.2.2 when a client was killed while it connected, so neither is
+ * done. Its files stay in `folder`, which is the caller's to remove. NULL is fine.
+ */
+void sl_pmix_server_close(struct sl_pmix_server *s);
 
 /*
  * This process's environment with what `rank` needs to find the server. A NULL-terminated list;

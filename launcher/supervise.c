@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 enum { CAUSE_MS = 300, AGAIN_MS = 300 /* one Ctrl-C may arrive twice, from shell and terminal */ };
 enum { LOOK_MS = 250 };
@@ -65,6 +66,15 @@ static void finish(struct sl_supervise *s)
                           step);
 }
 
+/*
+ * Of several found at once: nobody's failure makes another rank die by a signal, but a death can
+ * make others give up with a status of their own; of those, the ranks know who was first.
+ */
+static int guilt(const struct sl_death *d, int told)
+{
+    return WIFSIGNALED(d->wait_status) ? 2 : d->rank == told;
+}
+
 void sl_supervise_deaths(struct sl_supervise *s, const struct sl_death *d, int n, uint64_t now)
 {
     const struct sl_death *first = NULL;
@@ -85,7 +95,7 @@ void sl_supervise_deaths(struct sl_supervise *s, const struct sl_death *d, int n
             }
             break;
         case SL_END_FAULT:
-            if (!first || d[i].rank == told)
+            if (!first || guilt(&d[i], told) > guilt(first, told))
                 first = &d[i];
             break;
         }

@@ -2,7 +2,7 @@
 TESTS += %D%/data.bats
 EXTRA_DIST += %D%/data.bats
 TESTS += %D%/run.bats
-EXTRA_DIST += %D%/run.bats tests/lib/procs.bash
+EXTRA_DIST += %D%/run.bats tests/lib/procs.bash tests/lib/lsan.supp
 TESTS += %D%/check.bats %D%/usage.bats
 EXTRA_DIST += %D%/check.bats %D%/usage.bats
 TESTS += %D%/plan.bats

@@ -46,4 +46,10 @@ rank_pid() { # KEEPER RANK
 await() { # PID: its exit status into $status
     status=0
     wait "$1" || status=$?
+    echo "status $status, output:" # bats shows it when the test fails
+    cat "$T/out" 2>/dev/null || :
 }
+
+# With sanitizers: a signal must stay a signal, and libpmix's own leaks are not ours.
+export LSAN_OPTIONS=suppressions=$BATS_TEST_DIRNAME/../lib/lsan.supp:print_suppressions=0
+export ASAN_OPTIONS=handle_segv=0

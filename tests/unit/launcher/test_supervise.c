@@ -131,6 +131,19 @@ static void of_two_failures_found_at_once_the_first_is_blamed(void **state)
     assert_int_equal(f->s.status, 3);
 }
 
+static void of_several_found_at_once_a_signal_is_the_cause(void **state)
+{
+    struct fixture *f = *state;
+    struct sl_death d[3] = {{.rank = 0, .wait_status = EXITED(5)},
+                            {.rank = 1, .wait_status = KILLED(SIGKILL)},
+                            {.rank = 2, .wait_status = EXITED(6)}};
+
+    sl_ctl_fail(f->ctl, 2);
+    sl_supervise_deaths(&f->s, d, 3, f->now);
+    assert_int_equal(f->s.culprit, 1);
+    assert_int_equal(f->s.status, 1);
+}
+
 static void a_signal_stops_at_a_step_and_gives_128_and_its_number(void **state)
 {
     struct fixture *f = *state;
@@ -246,6 +259,7 @@ int main(void)
         CASE(the_cause_is_blamed_though_its_victim_is_heard_first),
         CASE(a_victim_alone_is_named_after_a_while),
         CASE(of_two_failures_found_at_once_the_first_is_blamed),
+        CASE(of_several_found_at_once_a_signal_is_the_cause),
         CASE(a_signal_stops_at_a_step_and_gives_128_and_its_number),
         CASE(the_same_signal_in_the_same_moment_counts_once_and_later_ends_at_once),
         CASE(stopped_without_being_asked_is_a_failure),
