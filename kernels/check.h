@@ -13,7 +13,7 @@ static inline int sl_k_check_size(const char *what, int64_t n, int64_t least, st
 {
     if (n >= least && n <= (int64_t)1 << 40)
         return 0;
-    return sl_fail(err, SL_USAGE, "%s are %" PRId64 ", not in %" PRId64 " .. 2^40", what, n, least);
+    return sl_fail(err, SL_USAGE, "%s = %" PRId64 " is not in %" PRId64 " .. 2^40", what, n, least);
 }
 
 static inline int sl_k_check_float(const char *what, enum sl_dtype t, struct sl_err *err)

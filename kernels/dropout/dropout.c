@@ -5,8 +5,8 @@
 int sl_k_dropout(struct sl_dev *dev, const struct sl_k_dropout *a, struct sl_err *err)
 {
     if (sl_k_check_size("dropout: elements", a->n, 0, err) < 0
-        || sl_k_check_size("dropout: the first sample's number", a->sample0, 0, err) < 0
-        || sl_k_check_size("dropout: the step", a->step, 0, err) < 0)
+        || sl_k_check_size("dropout: first sample", a->sample0, 0, err) < 0
+        || sl_k_check_size("dropout: step", a->step, 0, err) < 0)
         return -1;
     if (a->per_sample < 1 || a->per_sample > (int64_t)UINT32_MAX || a->n % a->per_sample)
         return sl_fail(err, SL_USAGE,
