@@ -15,7 +15,8 @@ const char *sl_conf_show(const struct sl_toml_value *v, char *buf, size_t size)
         snprintf(buf, size, "%lld", (long long)v->i);
         break;
     case SL_TOML_REAL:
-        snprintf(buf, size, "%s", sl_double_exact(text, v->r));
+        sl_double_exact(text, v->r); /* a whole real is told from an integer: 1000.0 */
+        snprintf(buf, size, "%s%s", text, strspn(text, "-0123456789") == strlen(text) ? ".0" : "");
         break;
     case SL_TOML_BOOL:
         snprintf(buf, size, "%s", v->i ? "true" : "false");

@@ -130,7 +130,8 @@ const char *sl_size_exact(char buf[32], int64_t bytes)
 
 const char *sl_double_exact(char buf[40], double x)
 {
-    for (int digits = 1; digits <= 17; digits++) {
+    /* %g drops zeros at the end: what 15 digits tell exactly comes out as short as it can be. */
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(buf, 40, "%.*g", digits, x);
         if (isnan(x) || strtod(buf, NULL) == x)
             break;

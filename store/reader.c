@@ -191,31 +191,79 @@ int sl_read_ranks(struct sl_store *st, int64_t job, int64_t attempt, sl_rank_row
     return rc < 0 ? -1 : 0;
 }
 
+/* The first rank behind `after`. 1; 0: none, -1. */
+static int next_rank(struct sl_store *st, int64_t job, int64_t attempt, int64_t after,
+                     int64_t *ret, struct sl_err *err)
+{
+    sqlite3_stmt *s = sl_db_query(st->db, err,
+                                  "SELECT rank FROM memory WHERE job = ? AND attempt = ?"
+                                  " AND rank > ? ORDER BY rank LIMIT 1",
+                                  "iii", job, attempt, after);
+    int rc = s ? sl_db_step(st->db, s, err) : -1;
+
+    if (rc == 1)
+        *ret = sqlite3_column_int64(s, 0);
+    sl_db_done(s);
+    return rc;
+}
+
+/* The first category of a rank behind `name`, written over it. 1; 0: none, -1. */
+static int next_category(struct sl_store *st, int64_t job, int64_t attempt, int64_t rank,
+                         char name[64], struct sl_err *err)
+{
+    sqlite3_stmt *s = sl_db_query(st->db, err,
+                                  "SELECT category FROM memory WHERE job = ? AND attempt = ?"
+                                  " AND rank = ? AND category > ? ORDER BY category LIMIT 1",
+                                  "iiis", job, attempt, rank, name);
+    int rc = s ? sl_db_step(st->db, s, err) : -1;
+
+    if (rc == 1)
+        snprintf(name, 64, "%s", sl_db_text(s, 0));
+    sl_db_done(s);
+    return rc;
+}
+
+/* 1 and the newest row; 0: none, -1. */
+static int newest(struct sl_store *st, int64_t job, int64_t attempt, struct sl_memory_row *row,
+                  struct sl_err *err)
+{
+    sqlite3_stmt *s = sl_db_query(st->db, err,
+                                  "SELECT step, bytes, peak_bytes FROM memory WHERE job = ?"
+                                  " AND attempt = ? AND rank = ? AND category = ?"
+                                  " ORDER BY step DESC LIMIT 1",
+                                  "iiis", job, attempt, row->rank, row->category);
+    int rc = s ? sl_db_step(st->db, s, err) : -1;
+
+    if (rc == 1) {
+        row->step = sqlite3_column_int64(s, 0);
+        row->bytes = sqlite3_column_int64(s, 1);
+        row->peak_bytes = sqlite3_column_int64(s, 2);
+    }
+    sl_db_done(s);
+    return rc;
+}
+
+/* By seeks in the primary key: a long run has many rows of `process`, and all are passed over. */
 int sl_read_memory(struct sl_store *st, int64_t job, int64_t attempt, sl_memory_row_f f, void *u,
                    struct sl_err *err)
 {
-    /* SQLite takes the bare columns from the row that has the maximum. */
-    sqlite3_stmt *s = sl_db_query(st->db, err,
-                                  "SELECT rank, category, max(step), bytes, peak_bytes FROM memory"
-                                  " WHERE job = ? AND attempt = ? GROUP BY rank, category",
-                                  "ii", job, attempt);
-    int rc;
+    char name[64];
+    struct sl_memory_row row = {.rank = -1, .category = name};
+    int rc, got;
 
-    if (!s)
-        return -1;
-    while ((rc = sl_db_step(st->db, s, err)) == 1) {
-        struct sl_memory_row row = {
-            .rank = sqlite3_column_int64(s, 0),
-            .category = sl_db_text(s, 1),
-            .step = sqlite3_column_int64(s, 2),
-            .bytes = sqlite3_column_int64(s, 3),
-            .peak_bytes = sqlite3_column_int64(s, 4),
-        };
-        if (f(u, &row))
-            break;
+    while ((rc = next_rank(st, job, attempt, row.rank, &row.rank, err)) == 1) {
+        name[0] = '\0';
+        while ((rc = next_category(st, job, attempt, row.rank, name, err)) == 1) {
+            got = newest(st, job, attempt, &row, err);
+            if (got < 0)
+                return -1;
+            if (got && f(u, &row))
+                return 0;
+        }
+        if (rc < 0)
+            return -1;
     }
-    sl_db_done(s);
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 int sl_read_metrics(struct sl_store *st, int64_t job, int64_t attempt, sl_metric_row_f f, void *u,

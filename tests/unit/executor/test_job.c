@@ -87,7 +87,7 @@ static const struct wrong wrongs[] = {
     {12, "steps = \"ten\"",
      "job.toml:12:9: train.steps is \"ten\"; use an integer from 0 to 1000000000", ""},
     {12, "steps = 1e3",
-     "job.toml:12:9: train.steps is 1e+03; use an integer from 0 to 1000000000", ""},
+     "job.toml:12:9: train.steps is 1000.0; use an integer from 0 to 1000000000", ""},
     {5, "layers = 0", "job.toml:5:10: model.layers is 0; use an integer from 1 to 1024", ""},
     {3, "ranks_per_node = 65",
      "job.toml:3:18: resources.ranks_per_node is 65; use an integer from 1 to 64", ""},
