@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# script/test and script/demo: what they count, and what they say where they cannot go on
+
+# A tree with the real scripts, a build that does nothing, and a `make check` that leaves the results in
+# $RESULTS, as automake's TAP driver does.
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    mkdir -p tree/script/lib tree/build/tests
+    cp "$srcdir/script/test" "$srcdir/script/demo" "$srcdir/script/packages" tree/script/
+    cp "$srcdir/script/lib/setup.sh" tree/script/lib/
+    printf '#!/bin/sh\nexit "${BUILD_STATUS:-0}"\n' >tree/script/build
+    chmod +x tree/script/*
+    printf 'check:\n\t@printf "$$RESULTS" >tests/x.trs; exit $${CHECK_STATUS:-0}\n' >tree/build/Makefile
+    export SETUP=no SL_NO_SKIP=
+    unset BUILD
+}
+
+@test "the last line is the sum of all results" {
+    RESULTS=':test-result: PASS 1 - a\n:test-result: PASS 2 - b\n:test-result: SKIP 3 - c # no gpu\n' \
+        run tree/script/test
+    [ "$status" -eq 0 ]
+    [ "${lines[-1]}" = "2 passed, 0 failed, 1 skipped" ]
+    [[ $output == *"x.trs 3 - c # no gpu"* ]]
+}
+
+@test "failures and programs that died count as failed" {
+    RESULTS=':test-result: PASS 1 - a\n:test-result: FAIL 2 - b\n:test-result: ERROR - exited with status 139\n' \
+        CHECK_STATUS=1 run tree/script/test
+    [ "$status" -eq 1 ]
+    [ "${lines[-1]}" = "1 passed, 2 failed, 0 skipped" ]
+    [[ $output == *"x.trs 2 - b"* ]]
+}
+
+@test "no test is a failure" {
+    RESULTS='' run tree/script/test
+    [ "$status" -eq 1 ]
+    [ "${lines[-1]}" = "0 passed, 1 failed, 0 skipped" ]
+}
+
+@test "results of an earlier run do not count" {
+    printf ':test-result: PASS 1 - old\n' >tree/build/tests/old.trs
+    RESULTS='' run tree/script/test
+    [ "$status" -eq 1 ]
+}
+
+@test "a make that failed without a failed test is a failure" {
+    RESULTS=':test-result: PASS 1 - a\n' CHECK_STATUS=1 run tree/script/test
+    [ "$status" -eq 1 ]
+    [ "${lines[-1]}" = "1 passed, 1 failed, 0 skipped" ]
+}
+
+@test "a build that fails is a failure" {
+    BUILD_STATUS=1 RESULTS=':test-result: PASS 1 - a\n' run tree/script/test
+    [ "$status" -eq 1 ]
+    [ "${lines[-1]}" = "0 passed, 1 failed, 0 skipped" ]
+}
+
+@test "SL_NO_SKIP=1 makes a skip a failure" {
+    SL_NO_SKIP=1 RESULTS=':test-result: PASS 1 - a\n:test-result: SKIP 2 - b # no gpu\n' run tree/script/test
+    [ "$status" -eq 1 ]
+    [ "${lines[-1]}" = "1 passed, 1 failed, 0 skipped" ]
+}
+
+@test "without apt both scripts name the packages and end with 5" {
+    mkdir bin
+    for tool in sh env sed sort dirname; do
+        ln -s "$(command -v $tool)" bin/
+    done
+    for script in test demo; do
+        SETUP= PATH=$PWD/bin run tree/script/$script
+        [ "$status" -eq 5 ]
+        [[ $output == *"no apt"* ]]
+        [[ $output == *libpmix-dev* ]]
+    done
+    [[ $output == *bible-kjv* ]]
+}
+
+@test "missing packages without root and sudo: the command to give, and 5" {
+    mkdir bin
+    for tool in sh env sed sort dirname tr cat; do
+        ln -s "$(command -v $tool)" bin/
+    done
+    printf '#!/bin/sh\nexit 1\n' >bin/apt-get
+    printf '#!/bin/sh\nexit 1\n' >bin/dpkg-query
+    printf '#!/bin/sh\necho 1000\n' >bin/id
+    chmod +x bin/apt-get bin/dpkg-query bin/id
+    SETUP= PATH=$PWD/bin run tree/script/demo
+    [ "$status" -eq 5 ]
+    [[ $output == *"apt-get install"*"bible-kjv"* ]]
+}
