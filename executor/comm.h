@@ -23,8 +23,9 @@
  *   end of a step      yes     -      no rank begins a step while another still reads the last one
  *
  * ThreadSanitizer, with ranks as threads, is silent, and reports a race for each row's meeting that
- * is taken away (done by hand). It rests on "the optimizer runs between two meetings", so an evaluation must not stand between the
- * merge and the end of a step, and ranks meet once before the first step.
+ * is taken away (done by hand). It rests on "the optimizer runs between two meetings", so an
+ * evaluation must not stand between the merge and the end of a step, and ranks meet once before the
+ * first step.
  *
  * A wait sleeps; a failure of any rank (sl_ctl_fail) and the deadline end it. Errors: SL_PEER: a
  * rank failed first, named if known; SL_BUSY: the deadline passed, the message names who is missing.

@@ -138,6 +138,37 @@ int sl_grad_bad(const struct sl_graph *g, int unit, int64_t lo, int64_t n, const
     return -1;
 }
 
+/* Two independent normal values: sqrt(-2 ln u) times cos and sin of 2 pi v, u in (0, 1]. */
+static void normal_pair(uint64_t seed, uint64_t stream, uint64_t i, double ret[2])
+{
+    uint32_t r[4];
+    double u, v, radius;
+
+    sl_rng_block(seed, stream, i, 0, r);
+    u = ((double)(((uint64_t)r[1] << 32 | r[0]) >> 11) + 1) * 0x1p-53;
+    v = (double)(((uint64_t)r[3] << 32 | r[2]) >> 11) * 0x1p-53;
+    radius = sqrt(-2 * log(u));
+    ret[0] = radius * cos(2 * pi * v);
+    ret[1] = radius * sin(2 * pi * v);
+}
+
+/* Elements a..b-1 of a parameter; 2i and 2i + 1 come from one draw, wherever a range begins. */
+static void init_normal(const struct sl_param *p, uint64_t seed, uint64_t stream, int64_t a,
+                        int64_t b, float *w)
+{
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static)
+#endif
+    for (int64_t i = a / 2; i < (b + 1) / 2; i++) {
+        double x[2];
+
+        normal_pair(seed, stream, (uint64_t)i, x);
+        for (int k = 0; k < 2; k++)
+            if (2 * i + k >= a && 2 * i + k < b)
+                w[2 * i + k - a] = (float)(p->scale * x[k]);
+    }
+}
+
 void sl_init_range(const struct sl_graph *g, uint64_t seed, int unit, int64_t lo, int64_t n,
                    float *w)
 {
@@ -146,17 +177,11 @@ void sl_init_range(const struct sl_graph *g, uint64_t seed, int unit, int64_t lo
     memset(w, 0, (size_t)n * sizeof *w);
     for (int i = 0; (i = sl_params_in(g, unit, lo, lo + n, i, &a, &b)) >= 0; i++) {
         const struct sl_param *p = &g->par[i];
-        uint64_t stream = (uint64_t)INIT_STREAM << 32 | (uint64_t)i;
 
-        if (p->init == SL_INIT_ZERO)
-            continue;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(static)
-#endif
-        for (int64_t k = a; k < b; k++)
-            w[k - lo]
-                = p->init == SL_INIT_ONE
-                      ? 1.0f
-                      : (float)(p->scale * sl_rng_normal(seed, stream, (uint64_t)(k - p->off), 0));
+        if (p->init == SL_INIT_NORMAL)
+            init_normal(p, seed, (uint64_t)INIT_STREAM << 32 | (uint64_t)i, a - p->off, b - p->off,
+                        w + (a - lo));
+        for (int64_t k = a; k < b && p->init == SL_INIT_ONE; k++)
+            w[k - lo] = 1;
     }
 }

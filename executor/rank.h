@@ -44,8 +44,7 @@ enum sl_rank_status {
     SL_RANK_DONE = 0,     /* all steps done, reports sent */
     SL_RANK_FAILED = 1,   /* the job failed here: not a finite loss, or a broken promise of ours */
     SL_RANK_USAGE = 2,    /* the job file or data is wrong: a person can mend it */
-    SL_RANK_MEMORY = 3,   /* arena or plan do not agree, or memory ran out */
-    SL_RANK_MACHINE = 5,  /* this machine refused: map, PMIx, files */
+    SL_RANK_MACHINE = 5,  /* this machine refused: memory, map, PMIx, files */
     SL_RANK_HANG = 6,     /* a collective's deadline passed; the line names who was missing */
     SL_RANK_STOPPED = 75, /* the agent's stop flag: left at a step boundary that all agreed on */
     SL_RANK_PEER = 76,    /* a peer failed first: never the cause */

@@ -31,7 +31,6 @@ int sl_death_status(const struct sl_death *d)
     if (WIFEXITED(d->wait_status)) {
         switch (WEXITSTATUS(d->wait_status)) {
         case SL_RANK_USAGE:
-        case SL_RANK_MEMORY:
         case SL_RANK_MACHINE:
         case SL_RANK_HANG:
             return WEXITSTATUS(d->wait_status);

@@ -148,7 +148,7 @@ static void a_shard_starts_as_its_part_of_the_whole(void **state)
 
     (void)state;
     for (int u = 0; u < g->nunits; u++) {
-        int64_t n = g->unit[u].shard, cut = n / 3;
+        int64_t n = g->unit[u].shard, cut = n / 3 | 1; /* also between two of a pair */
         float *whole = calloc((size_t)n, sizeof *whole), *part = calloc((size_t)n, sizeof *part);
 
         assert_true(whole && part);
