@@ -140,7 +140,6 @@ static void reap(struct agent *a)
 static void stopping(struct agent *a, const char *note)
 {
     say(a, "%s", note);
-    event(a, -1, "stop", note);
     if (a->rec)
         sl_recorder_state(a->rec, SL_STOPPING, note);
 }
@@ -290,7 +289,6 @@ static void report_failure(struct agent *a)
     say(a, "%s", a->sup.reason);
     if (a->sup.hint[0])
         say(a, "%s", a->sup.hint);
-    event(a, rank, "failed", a->sup.reason);
     if (rank < 0)
         return;
     if (a->sup.status == 6)
@@ -430,6 +428,14 @@ static void open_page(struct agent *a)
         sl_term_printf(a->term, "%s", line);
 }
 
+static void summary(struct agent *a)
+{
+    sl_meter_summary(&a->meter);
+    if (a->l->db)
+        say(a, "job %" PRId64 " %s: logs in %s, numbers in %s", a->l->id,
+            sl_state_name(a->sup.state), a->folder, a->l->db);
+}
+
 static void fail_start(struct agent *a, const struct sl_err *err)
 {
     sl_supervise_fail(&a->sup, err->code == SL_USAGE ? 2 : 5, SL_FAILED, -1, "%s", err->msg);
@@ -465,7 +471,7 @@ int sl_agent_run(const struct sl_agent_conf *conf)
         say(&a, "%s", a.sup.reason);
     end_all(&a);
     if (!l->quiet)
-        sl_meter_summary(&a.meter);
+        summary(&a);
     close_all(&a);
     sl_term_close(a.term);
     return a.sup.status;

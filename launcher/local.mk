@@ -16,3 +16,4 @@ liblauncher_a_SOURCES = \
 	%D%/tally.c %D%/tally.h \
 	%D%/term.c %D%/term.h \
 	%D%/watch.c %D%/watch.h
+EXTRA_DIST += doc/design/launcher.md

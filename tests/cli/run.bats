@@ -58,6 +58,7 @@ stepped() { grep -q '^step ' "$T/out"; }
     [[ "$output" == *'job 1 "small": zero2 on 2 ranks of '*' 5 steps'* ]]
     [[ "$output" == *"5 steps, loss "*", valid.loss "*" tokens/s"* ]]
     [[ "$output" == *"peak memory by rank  0: "*", 1: "* ]]
+    [[ "$output" == *"job 1 done: logs in $T/state/runs/1/attempt-1, numbers in $T/state/"* ]]
     [ -f "$T/state/runs/1/job.toml" ]
     [ -f "$T/state/runs/1/attempt-1/rank-1.log" ]
     nothing_left
