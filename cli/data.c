@@ -16,13 +16,27 @@ enum { SHOWN = 32, MOST_PATH = 4096 };
 static const char *const tokenizers[] = {"byte", "word", NULL};
 
 static const struct sl_opt options[] = {
-    {.name = "tokenizer", .type = SL_OPT_TEXT, .arg = "byte|word", .words = tokenizers,
+    {.name = "tokenizer",
+     .type = SL_OPT_TEXT,
+     .arg = "byte|word",
+     .words = tokenizers,
      .help = "build: how text becomes tokens; default: byte."},
-    {.name = "vocab-size", .type = SL_OPT_INT, .arg = "N", .min = 3, .max = SL_TOKENS_MAX_VOCAB,
+    {.name = "vocab-size",
+     .type = SL_OPT_INT,
+     .arg = "N",
+     .min = 3,
+     .max = SL_TOKENS_MAX_VOCAB,
      .help = "build: words to keep, <unk> and <eos> included; inspect: the limit of tokens."},
-    {.name = "out", .letter = 'o', .type = SL_OPT_TEXT, .arg = "FILE|DIR",
+    {.name = "out",
+     .letter = 'o',
+     .type = SL_OPT_TEXT,
+     .arg = "FILE|DIR",
      .help = "build: where to write; in a folder: NAME.tokens; default: FILE.tokens."},
-    {.name = "context", .type = SL_OPT_INT, .arg = "N", .min = 1, .max = 1 << 20,
+    {.name = "context",
+     .type = SL_OPT_INT,
+     .arg = "N",
+     .min = 1,
+     .max = 1 << 20,
      .help = "inspect: tokens of a sample, to count samples; default: 256."},
     {.name = "json", .help = "inspect: print JSON."},
 };
@@ -174,7 +188,7 @@ static void as_json(const struct view *v, struct sl_buf *b)
     sl_json_put_str(&j, "file", v->path);
     sl_json_put_str(&j, "tokenizer",
                     !v->tok->vocab_size || v->tok->tokenizer == SL_TOK_UINT16 ? NULL
-                                                                               : kind_name(v));
+                                                                              : kind_name(v));
     sl_json_put_int(&j, "tokens", v->tok->count);
     sl_json_key(&j, "vocab_size");
     if (v->tok->vocab_size)
@@ -211,8 +225,9 @@ static void as_text(const struct view *v, struct sl_buf *b)
                   kind_name(v), v->tok->count);
     if (v->tok->vocab_size)
         sl_buf_printf(b, "vocabulary     %" PRId64 "\n", v->tok->vocab_size);
-    sl_buf_printf(b, "largest token  %" PRId64 "\nsamples        %" PRId64 " of context %" PRId64
-                     "\nfirst tokens  ",
+    sl_buf_printf(b,
+                  "largest token  %" PRId64 "\nsamples        %" PRId64 " of context %" PRId64
+                  "\nfirst tokens  ",
                   v->largest, (v->tok->count - 1) / v->context, v->context);
     for (int64_t i = 0; i < n; i++)
         sl_buf_printf(b, " %d", v->tok->v[i]);
@@ -257,7 +272,8 @@ static int open_words(const struct sl_tokens *tok, const char *file, struct sl_t
     hash = sl_xxh64(words.data, words.size);
     sl_text_close(&words);
     if (hash != tok->vocab_hash) {
-        sl_fail(err, SL_USAGE, "\"%s\" is not the vocabulary that \"%s\" was made with", path, file);
+        sl_fail(err, SL_USAGE, "\"%s\" is not the vocabulary that \"%s\" was made with", path,
+                file);
         return sl_hint(err, "Make both anew with shardlaunch data build.");
     }
     *ret = sl_tokenizer_load(path, err);
@@ -278,8 +294,8 @@ static int inspect(const struct sl_args *args, const char *file, struct sl_err *
     if (sl_tokens_check(&tok, sl_args_int(args, "vocab-size", limit), file, err)
         || open_words(&tok, file, &t, err))
         goto out;
-    struct view v = {
-        .path = file, .tok = &tok, .t = t, .context = sl_args_int(args, "context", 256)};
+    struct view v
+        = {.path = file, .tok = &tok, .t = t, .context = sl_args_int(args, "context", 256)};
     for (int64_t i = 0; i < tok.count; i++)
         v.largest = tok.v[i] > v.largest ? tok.v[i] : v.largest;
     if (sl_args_given(args, "json"))
@@ -313,10 +329,11 @@ const struct sl_cmd sl_cmd_data = {
     .least = 2,
     .most = 2,
     .summary = "Make a file of tokens from a text, or look into one.",
-    .details = "A run tokenises its text by itself and keeps the tokens in the state folder; build is "
-               "for a text that many runs read, with tokenizer = \"uint16\" in their job files, and "
-               "for a look at what a tokenizer does. inspect reads these files and bare arrays of "
-               "uint16, and checks every token.",
+    .details
+    = "A run tokenises its text by itself and keeps the tokens in the state folder; build is "
+      "for a text that many runs read, with tokenizer = \"uint16\" in their job files, and "
+      "for a look at what a tokenizer does. inspect reads these files and bare arrays of "
+      "uint16, and checks every token.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .run = run,

@@ -32,7 +32,7 @@ struct sl_dataset_spec sl_dataset_spec(const struct sl_job *job,
         .train = files->train,
         .valid = files->valid,
         .valid_fraction = job->data.valid_fraction,
-        .vocab_size = job->data.vocab_size ? job->data.vocab_size
+        .vocab_size = job->data.vocab_size                 ? job->data.vocab_size
                       : job->data.tokenizer == SL_TOK_BYTE ? 256
                                                            : 0,
         .context = job->model.context,
@@ -62,8 +62,8 @@ static int check_sizes(const struct sl_dataset *ds, const struct sl_dataset_spec
     }
     if ((by_file || spec->valid_fraction > 0) && !ds->valid.samples) {
         sl_fail(err, SL_USAGE,
-                "the validation part has %" PRId64 " tokens, fewer than one sample of context %" PRId64
-                " and its last target",
+                "the validation part has %" PRId64
+                " tokens, fewer than one sample of context %" PRId64 " and its last target",
                 ds->valid.tokens, spec->context);
         return sl_hint(err, by_file ? "Give a longer data.valid, or lower model.context."
                                     : "Raise data.valid_fraction, lower model.context, or set "

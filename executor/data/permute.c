@@ -1,6 +1,7 @@
 #include "executor/data/permute.h"
 
-/* SplitMix64's finaliser (Steele, Lea, Flood, OOPSLA 2014): every input bit reaches every output bit. */
+/* SplitMix64's finaliser (Steele, Lea, Flood, OOPSLA 2014): every input bit reaches every output
+ * bit. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;

@@ -201,8 +201,8 @@ static int ready_made(const char *path, int64_t vocab_size, char ret[SL_DATASET_
     if (!realpath(path, real))
         return sl_fail(err, SL_SYSTEM, "cannot read \"%s\": %s", path, strerror(errno));
     if (strlen(real) >= SL_DATASET_PATH)
-        return sl_fail(err, SL_USAGE, "the path of \"%s\" has %zu bytes, at most %d can be used", path,
-                       strlen(real), SL_DATASET_PATH - 1);
+        return sl_fail(err, SL_USAGE, "the path of \"%s\" has %zu bytes, at most %d can be used",
+                       path, strlen(real), SL_DATASET_PATH - 1);
     memcpy(ret, real, strlen(real) + 1);
     return 0;
 }
@@ -212,7 +212,8 @@ static int fill(const struct sl_job *job, const char *cache_dir, struct sl_datas
 {
     const struct sl_data_spec *d = &job->data;
     int64_t vocab_size = sl_dataset_spec(job, ret).vocab_size;
-    struct cache c = {cache_dir, d->tokenizer, vocab_size, d->valid && *d->valid ? 0 : d->valid_fraction, ret};
+    struct cache c
+        = {cache_dir, d->tokenizer, vocab_size, d->valid && *d->valid ? 0 : d->valid_fraction, ret};
     uint64_t train_key, key;
 
     if (vocab_size < 1 || vocab_size > SL_TOKENS_MAX_VOCAB

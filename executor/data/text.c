@@ -96,8 +96,8 @@ int sl_text_check_utf8(const struct sl_text *text, const char *path, struct sl_e
         size_t len = character(text->data + i, text->size - i);
 
         if (!len) {
-            sl_fail(err, SL_USAGE, "%s:%lld:%lld: byte 0x%02x at offset %zu is not UTF-8", path, line,
-                    column, text->data[i], i);
+            sl_fail(err, SL_USAGE, "%s:%lld:%lld: byte 0x%02x at offset %zu is not UTF-8", path,
+                    line, column, text->data[i], i);
             return sl_hint(err, "Convert the file (for instance: iconv -f LATIN1 -t UTF-8), or use "
                                 "tokenizer = \"byte\", which takes any bytes.");
         }

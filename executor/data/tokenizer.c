@@ -244,7 +244,8 @@ struct sl_tokenizer *sl_tokenizer_load(const char *path, struct sl_err *err)
             goto out;
         }
         if (words.n != line) {
-            sl_fail(err, SL_USAGE, "%s:%" PRId64 ": not a vocabulary: a word comes twice", path, line);
+            sl_fail(err, SL_USAGE, "%s:%" PRId64 ": not a vocabulary: a word comes twice", path,
+                    line);
             goto out;
         }
         at += n + 1;

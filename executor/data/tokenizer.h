@@ -33,8 +33,9 @@ struct sl_tokenizer *sl_tokenizer_create_word(const struct sl_text *text, int64_
                                               double valid_fraction, struct sl_err *err);
 
 /*
- * Vocabulary files of the word tokenizer: one word a line, line number (from 0) = token. SL_USAGE: the
- * first two lines are not "<unk>" and "<eos>", a line is empty, holds white space or comes twice.
+ * Vocabulary files of the word tokenizer: one word a line, line number (from 0) = token. SL_USAGE:
+ * the first two lines are not "<unk>" and "<eos>", a line is empty, holds white space or comes
+ * twice.
  */
 struct sl_tokenizer *sl_tokenizer_load(const char *path, struct sl_err *err);
 int sl_tokenizer_save(const struct sl_tokenizer *t, const char *path, struct sl_err *err);

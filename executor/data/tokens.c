@@ -41,8 +41,9 @@ static int with_header(struct sl_tokens *tok, struct sl_err *err)
         return sl_fail(err, SL_USAGE, "the file's header is damaged");
     size_t have = (tok->map.size - sizeof h) / 2;
     if (h.count != have || tok->map.size % 2)
-        return sl_fail(err, SL_USAGE, "the header promises %" PRIu64 " tokens, the file holds %zu%s",
-                       h.count, have, tok->map.size % 2 ? " and a half" : "");
+        return sl_fail(err, SL_USAGE,
+                       "the header promises %" PRIu64 " tokens, the file holds %zu%s", h.count,
+                       have, tok->map.size % 2 ? " and a half" : "");
     if (!h.count)
         return sl_fail(err, SL_USAGE, "the file holds no tokens");
     tok->v = (const uint16_t *)(tok->map.data + sizeof h);
@@ -95,10 +96,12 @@ int sl_tokens_check(const struct sl_tokens *tok, int64_t vocab_size, const char 
 {
     for (int64_t i = 0; i < tok->count; i++)
         if (tok->v[i] >= vocab_size) {
-            sl_fail(err, SL_USAGE, "token %d at position %" PRId64 " is not below vocab_size %" PRId64,
-                    tok->v[i], i, vocab_size);
-            sl_hint(err, "Set data.vocab_size to the vocabulary the file was made with, or make the "
-                         "file anew.");
+            sl_fail(err, SL_USAGE,
+                    "token %d at position %" PRId64 " is not below vocab_size %" PRId64, tok->v[i],
+                    i, vocab_size);
+            sl_hint(err,
+                    "Set data.vocab_size to the vocabulary the file was made with, or make the "
+                    "file anew.");
             return sl_within(err, "token file \"%s\"", path);
         }
     if (tok->vocab_size && sl_xxh64(tok->v, (size_t)tok->count * 2) != tok->hash) {

@@ -27,10 +27,10 @@
 enum { SL_TOKENS_MAX_VOCAB = 65536 };
 
 struct sl_tokens {
-    const uint16_t *v; /* lent: lives until close */
-    int64_t count;     /* at least 1 */
-    int64_t vocab_size; /* of the header; 0 for a bare array */
-    int tokenizer;     /* enum sl_tokenizer_kind; SL_TOK_UINT16 when unknown */
+    const uint16_t *v;         /* lent: lives until close */
+    int64_t count;             /* at least 1 */
+    int64_t vocab_size;        /* of the header; 0 for a bare array */
+    int tokenizer;             /* enum sl_tokenizer_kind; SL_TOK_UINT16 when unknown */
     uint64_t hash, vocab_hash; /* of the header; 0 for a bare array */
     struct sl_text map;
 };

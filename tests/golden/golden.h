@@ -16,7 +16,8 @@ struct golden; /* opaque */
 struct golden *golden_open(const char *stem);
 void golden_close(struct golden *g);
 
-/* An array by name and its number of elements (n may be NULL); ends the program when there is none. */
+/* An array by name and its number of elements (n may be NULL); ends the program when there is none.
+ */
 const float *golden_f32(const struct golden *g, const char *name, int64_t *n);
 const int32_t *golden_i32(const struct golden *g, const char *name, int64_t *n);
 

@@ -106,7 +106,8 @@ static void an_epoch_has_every_sample_once(void **state)
  */
 static void a_step_has_the_same_samples_for_any_ranks(void **state)
 {
-    static const int ways[][3] = {{1, 12, 1}, {2, 6, 1}, {3, 4, 1}, {4, 3, 1}, {3, 2, 2}, {12, 1, 1}, {1, 1, 12}};
+    static const int ways[][3]
+        = {{1, 12, 1}, {2, 6, 1}, {3, 4, 1}, {4, 3, 1}, {3, 2, 2}, {12, 1, 1}, {1, 1, 12}};
     struct tmp tmp;
     int32_t ids[8], targets[8], first[40][12];
 
@@ -127,7 +128,8 @@ static void a_step_has_the_same_samples_for_any_ranks(void **state)
                     for (int i = 0; i < micro; i++) {
                         int at = a * ranks * micro + r * micro + i;
 
-                        assert_int_equal(sl_dataset_train(ds, step * 12 + at, ids, targets, NULL), 0);
+                        assert_int_equal(sl_dataset_train(ds, step * 12 + at, ids, targets, NULL),
+                                         0);
                         if (w == 0)
                             first[step][at] = ids[0];
                         assert_int_equal(first[step][at], ids[0]);

@@ -11,8 +11,8 @@
 
 static void every_element_comes_exactly_once(void **state)
 {
-    static const int64_t sizes[] = {1,  2,  3,   4,    5,    7,    8,    15,    16,    17,   31,
-                                    64, 65, 255, 256,  257,  1000, 1023, 4097,  65535, 65537};
+    static const int64_t sizes[] = {1,  2,  3,   4,   5,   7,    8,    15,   16,    17,   31,
+                                    64, 65, 255, 256, 257, 1000, 1023, 4097, 65535, 65537};
 
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -46,7 +46,8 @@ static void seed_and_epoch_each_change_the_order(void **state)
             assert_true(same < 12);
             same = 0;
             for (int64_t i = 0; i < 1000; i++)
-                same += sl_permute(1000, seeds[a], e, i) == sl_permute(1000, seeds[(a + 1) % 4], e, i);
+                same += sl_permute(1000, seeds[a], e, i)
+                        == sl_permute(1000, seeds[(a + 1) % 4], e, i);
             assert_true(same < 12);
         }
 }

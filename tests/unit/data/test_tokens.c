@@ -121,7 +121,8 @@ static void damage_is_noticed(void **state)
     tmp_init(&tmp);
     char *path = write_some(&tmp);
     for (long at = 8; at < 64 + 2 * SOME; at++) {
-        /* vocab_size too large for the tokens is no damage seen here; tokenizer, zeros: no meaning */
+        /* vocab_size too large for the tokens is no damage seen here; tokenizer, zeros: no meaning
+         */
         if ((at >= 12 && at < 16) || (at >= 32 && at < 64))
             continue;
         FILE *f = fopen(path, "r+b");

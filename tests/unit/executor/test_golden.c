@@ -55,8 +55,8 @@ static void world_init(struct world *w, int tied, enum sl_strategy strategy, int
              "[data]\ntrain = \"none\"\ntokenizer = \"uint16\"\nvocab_size = %d\n"
              "[train]\nstrategy = \"%s\"\nsteps = %d\nbatch = %d\nmicro_batch = %d\nlr = %.7g\n"
              "weight_decay = %.7g\nbetas = [%.7g, %.7g]\neps = %.7g\ngrad_clip = %.7g\n",
-             ranks, WIDTH, CONTEXT, tied ? "true" : "false", VOCAB, sl_strategy_name(strategy), STEPS,
-             BATCH, micro, a[0], a[1], a[2], a[3], a[4], a[5]);
+             ranks, WIDTH, CONTEXT, tied ? "true" : "false", VOCAB, sl_strategy_name(strategy),
+             STEPS, BATCH, micro, a[0], a[1], a[2], a[3], a[4], a[5]);
     w->job = sl_job_parse(text, "golden", &err);
     if (w->job)
         w->program = sl_program_make(w->job, ranks, strategy, 1, 0, &err);
@@ -269,8 +269,9 @@ static void compare(const struct world *w, const struct sl_param *p, const float
     norm_near(x + 2 * third, want + 2 * third, third, prefix, p->name);
     for (int64_t i = third; i < 2 * third; i++) {
         if (strcmp(prefix, "grad") == 0)
-            assert_true(fabsf(x[i]) < 1e-7f); /* rounding about a true zero; others are about 1e-2 */
-        else /* ten steps of AdamW move it by at most ten times the rate */
+            assert_true(fabsf(x[i])
+                        < 1e-7f); /* rounding about a true zero; others are about 1e-2 */
+        else                      /* ten steps of AdamW move it by at most ten times the rate */
             assert_true(fabsf(x[i] - golden_of(w->gold, "init", p->name, NULL)[i]) < 0.031f);
     }
 }
