@@ -72,15 +72,19 @@ static int fail(struct sl_db *db, int rc, struct sl_err *err)
     return -1;
 }
 
-/* SQLite would make the file with the umask's mode; what a run records is its owner's business. */
-static int touch(const char *path, struct sl_err *err)
+/*
+ * SQLite would make the file with the umask's mode; what a run records is its owner's business. A file
+ * that exists is never opened here: closing any descriptor of it would drop the locks of the process's
+ * other connections (POSIX), and the next reader to leave would delete the log that they still write.
+ */
+static int make_file(const char *path, struct sl_err *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-    if (fd < 0 && errno != EACCES && errno != EROFS)
-        return sl_fail(err, SL_SYSTEM, "cannot make database \"%s\": %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
+    else if (errno != EEXIST)
+        return sl_fail(err, SL_SYSTEM, "cannot make database \"%s\": %s", path, strerror(errno));
     return 0;
 }
 
@@ -93,7 +97,7 @@ struct sl_db *sl_db_open(const char *path, enum sl_db_mode mode, struct sl_err *
         sl_fail(err, SL_SYSTEM, "cannot hold a database handle: %s", strerror(errno));
         goto fail;
     }
-    if (mode == SL_DB_WRITE && touch(path, err))
+    if (mode == SL_DB_WRITE && make_file(path, err))
         goto fail;
     /* A reader of a WAL database must be able to write its shared-memory file: not READONLY. */
     rc = sqlite3_open_v2(path, &db->h, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
