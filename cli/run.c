@@ -283,12 +283,29 @@ static int launch(struct run *r, struct sl_err *err)
     return status;
 }
 
+/* One task is one run: several tasks of an outer launcher would each train the whole job. */
+static int check_alone(struct sl_err *err)
+{
+    static const char *const size[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        const char *n = getenv(size[i]);
+
+        if (!n || atoi(n) < 2)
+            continue;
+        sl_fail(err, SL_USAGE, "started as one of %d tasks (%s), which this version cannot join",
+                atoi(n), size[i]);
+        return sl_hint(err, "Start one task (srun -n1): it starts resources.ranks_per_node ranks.");
+    }
+    return 0;
+}
+
 static int run(const struct sl_args *args, struct sl_err *err)
 {
     struct run r = {.args = args};
     int status = -1;
 
-    if (!load(&r, err) && !plan(&r, err) && !enter(&r, err)) {
+    if (!check_alone(err) && !load(&r, err) && !plan(&r, err) && !enter(&r, err)) {
         announce(&r);
         status = launch(&r, err);
     } else if (r.refused) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIVE_MS = 200 };
+enum { LIVE_MS = 200, MANY = 8 };
 
 void sl_meter_init(struct sl_meter *p, struct sl_term *term, const struct sl_tally *tally,
                    double every)
@@ -81,6 +81,38 @@ void sl_meter_tick(struct sl_meter *p, uint64_t now)
     p->shown = p->tally->step;
 }
 
+/* Each rank's peak; of many ranks, the lowest and the highest. */
+static void memory(const struct sl_meter *p)
+{
+    const struct sl_tally *t = p->tally;
+    int64_t low = 0, high = 0;
+    char line[400], a[32], b[32];
+    int n = 0, who = 0;
+
+    for (int i = 0; i < t->ranks; i++) {
+        int64_t bytes = t->r[i].process_peak ? t->r[i].process_peak : t->r[i].plan_bytes;
+
+        if (!bytes)
+            return;
+        if (!i || bytes < low)
+            low = bytes;
+        if (bytes > high) {
+            high = bytes;
+            who = i;
+        }
+        sl_tally_bytes(bytes, a, sizeof a);
+        if (t->ranks <= MANY)
+            n += snprintf(line + n, sizeof line - (size_t)n, "%s%d: %s", n ? ", " : "", i, a);
+    }
+    if (t->ranks <= MANY) {
+        sl_term_printf(p->term, "peak memory by rank  %s", line);
+        return;
+    }
+    sl_tally_bytes(low, a, sizeof a);
+    sl_tally_bytes(high, b, sizeof b);
+    sl_term_printf(p->term, "peak memory of a rank  %s to %s (rank %d)", a, b, who);
+}
+
 void sl_meter_summary(const struct sl_meter *p)
 {
     const struct sl_tally *t = p->tally;
@@ -100,17 +132,5 @@ void sl_meter_summary(const struct sl_meter *p)
                  t->unit[0] ? t->unit : "units", b);
     }
     sl_term_printf(p->term, "%s", line);
-    n = 0;
-    for (int i = 0; i < t->ranks; i++) {
-        int64_t bytes = t->r[i].process_peak ? t->r[i].process_peak : t->r[i].plan_bytes;
-
-        if (!bytes)
-            continue;
-        sl_tally_bytes(bytes, a, sizeof a);
-        n += snprintf(line + n, sizeof line - (size_t)n, "%s%d: %s", n ? ", " : "", i, a);
-        if (n > 320)
-            break;
-    }
-    if (n)
-        sl_term_printf(p->term, "peak memory by rank  %s%s", line, n > 320 ? ", ..." : "");
+    memory(p);
 }

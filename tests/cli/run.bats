@@ -103,6 +103,15 @@ stepped() { grep -q '^step ' "$T/out"; }
     [ "$status" -eq 2 ]
 }
 
+@test "one of several tasks of an outer launcher is refused: each would train the whole job" {
+    for v in SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE PMI_SIZE; do
+        run env $v=2 "$sl" "$job" --no-web
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"$v"* ]]
+    done
+    [ ! -e "$T/state/runs/1" ]
+}
+
 @test "a word that is no descriptor does not make a rank" {
     run "$sl" rank x
     [ "$status" -eq 2 ]
