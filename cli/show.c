@@ -1,6 +1,7 @@
 /* show.c - one job: attempts, ranks, memory by category, metrics, last events */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "cli/commands.h"
@@ -111,15 +112,57 @@ static int print_rank(void *u, const struct sl_rank_row *r)
     return 0;
 }
 
+/* One line a rank, one column a category; what is shown is the newest value. */
+enum { COLUMNS = 12, MEMORY_WIDTH = 13 };
+
+struct table {
+    struct sl_buf *b;
+    char name[COLUMNS][16];
+    int64_t bytes[COLUMNS];
+    int64_t rank;
+    int n, open, headed;
+};
+
+static void end_line(struct table *t)
+{
+    char size[32];
+
+    if (!t->open)
+        return;
+    if (!t->headed++) {
+        sl_buf_printf(t->b, "\n%6s", "memory");
+        for (int i = 0; i < t->n; i++)
+            sl_buf_printf(t->b, "  %*s", MEMORY_WIDTH, t->name[i]);
+        sl_buf_char(t->b, '\n');
+    }
+    sl_buf_printf(t->b, "%6lld", (long long)t->rank);
+    for (int i = 0; i < t->n; i++)
+        sl_buf_printf(t->b, "  %*s", MEMORY_WIDTH,
+                      t->bytes[i] < 0 ? "" : sl_size_human(size, t->bytes[i]));
+    sl_buf_char(t->b, '\n');
+}
+
 static int print_memory(void *u, const struct sl_memory_row *r)
 {
-    char now[32], peak[32], name[256];
-    struct ctx *c = u;
+    struct table *t = u;
+    char name[256];
+    int i = 0;
 
-    if (!c->any++)
-        sl_buf_printf(c->b, "\n%6s  %-14s %12s %12s\n", "rank", "memory", "now", "peak");
-    sl_buf_printf(c->b, "%6lld  %-14s %12s %12s\n", (long long)r->rank, escape(name, r->category),
-                  sl_size_human(now, r->bytes), sl_size_human(peak, r->peak_bytes));
+    if (t->open && t->rank != r->rank)
+        end_line(t);
+    if (!t->open || t->rank != r->rank)
+        for (int k = 0; k < COLUMNS; k++)
+            t->bytes[k] = -1;
+    t->open = 1;
+    t->rank = r->rank;
+    escape(name, r->category);
+    while (i < t->n && strncmp(t->name[i], name, sizeof t->name[i] - 1))
+        i++;
+    if (i == COLUMNS)
+        return 0; /* show --json has them all */
+    if (i == t->n)
+        snprintf(t->name[t->n++], sizeof t->name[0], "%.15s", name);
+    t->bytes[i] = r->bytes;
     return 0;
 }
 
@@ -154,6 +197,7 @@ static int print_event(void *u, const struct sl_event_row *e)
 static int print_text(struct sl_store *st, int64_t id, struct sl_buf *b, struct sl_err *err)
 {
     struct ctx c = {.b = b};
+    struct table t = {.b = b};
     int rc = sl_read_job(st, id, print_job, &c, err);
 
     if (rc <= 0 || sl_read_attempts(st, id, print_attempt, &c, err))
@@ -161,9 +205,9 @@ static int print_text(struct sl_store *st, int64_t id, struct sl_buf *b, struct 
     c.any = 0;
     if (sl_read_ranks(st, id, c.attempts, print_rank, &c, err))
         return -1;
-    c.any = 0;
-    if (sl_read_memory(st, id, c.attempts, print_memory, &c, err))
+    if (sl_read_memory(st, id, c.attempts, print_memory, &t, err))
         return -1;
+    end_line(&t);
     c.any = 0;
     if (sl_read_metrics(st, id, c.attempts, print_metric, &c, err))
         return -1;

@@ -170,12 +170,14 @@ enum MHD_Result sl_streams_add(struct sl_streams *s, struct MHD_Connection *c, i
     struct stream *t = sl_calloc(1, sizeof *t);
     struct MHD_Response *r;
     enum MHD_Result rc;
+    int64_t last;
 
     if (!t)
         return MHD_NO;
     t->all = s;
     t->c = c;
-    t->after = after >= 0 ? after : sl_read_last_event(s->st, NULL);
+    last = sl_read_last_event(s->st, NULL);
+    t->after = after >= 0 && after < last ? after : last; /* an id from another store: as new */
     t->change = -1; /* says at once what has changed since the client looked */
     sl_buf_init(&t->buf, 1 << 20);
     sl_buf_str(&t->buf, "retry: 2000\n\n");

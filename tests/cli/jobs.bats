@@ -55,7 +55,11 @@ teardown() {
     [ "$status" -eq 0 ]
     [[ $output == *"reason      rank 1 died: signal 9 (Killed)"* ]]
     [[ $output == *"exit status 1"* ]]
-    [[ $output == *"parameters          300 MiB      300 MiB"* ]]
+    # one line a rank below the categories' names
+    [ "$(echo "$output" | sed -n '/^memory/,+2p' | tr -s ' ')" = "\
+memory activations communication gradients optimizer parameters process total workspace
+ 0 240 MiB 80.0 MiB 90.0 MiB 150 MiB 300 MiB 941 MiB 900 MiB 40.0 MiB
+ 1 233 MiB 80.0 MiB 90.0 MiB 150 MiB 300 MiB 941 MiB 900 MiB 40.0 MiB" ]
     run "$program" show 3
     [ "$status" -eq 4 ]
 }

@@ -8,4 +8,4 @@ EXTRA_DIST += %D%/check.bats %D%/usage.bats
 TESTS += %D%/plan.bats
 EXTRA_DIST += %D%/plan.bats
 TESTS += %D%/jobs.bats
-EXTRA_DIST += %D%/jobs.bats doc/json.md
+EXTRA_DIST += %D%/jobs.bats doc/json.md doc/design/store.md
