@@ -374,7 +374,8 @@ static int diverged(const struct sl_run *r, struct sl_err *err)
     if (m->bad_param >= 0)
         snprintf(of, sizeof of, ", first in the gradient of \"%s\"", r->g->par[m->bad_param].name);
     sl_fail(err, mine ? SL_USAGE : SL_PEER, "step %lld: loss %g, gradient norm %g on rank %d%s",
-            (long long)r->step, m->loss, m->norm, m->bad_rank, of);
+            (long long)r->step, isnan(m->loss) ? NAN : m->loss, isnan(m->norm) ? NAN : m->norm,
+            m->bad_rank, of); /* a NaN's sign says nothing */
     return sl_hint(err, "A lower train.lr, a longer warmup or train.grad_clip often helps.");
 }
 

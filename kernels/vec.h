@@ -25,6 +25,7 @@
 
 typedef float vf __attribute__((vector_size(SL_VL * 4)));
 typedef int32_t vi __attribute__((vector_size(SL_VL * 4)));
+typedef uint32_t vu __attribute__((vector_size(SL_VL * 4)));
 
 static inline vf vf_load(const float *p)
 {
@@ -157,7 +158,7 @@ static inline vf vf_exp_inside(vf x)
     p = vf_fma(p, r, vf_set(1.6666665459e-1f));
     p = vf_fma(p, r, vf_set(5.0000001201e-1f));
     p = vf_fma(p, r * r, r) + 1.0f;
-    return p * (vf)(((vi)t + 127) << 23); /* 2^n; the upper bits of t fall out */
+    return p * (vf)(((vu)t + 127u) << 23); /* 2^n; the upper bits of t fall out, also a NaN's */
 }
 
 /* e^x within 2 units in the last place for -87.3 <= x <= 88.3; 0 below, infinity above, NaN for a NaN */
