@@ -67,6 +67,17 @@ static void torn(int rank)
         _exit(99);
 }
 
+static void flood(void) /* more than a pipe and the terminal's buffer hold */
+{
+    char line[101];
+
+    memset(line, 'f', 99);
+    line[99] = '\n';
+    for (int i = 0; i < 30000; i++)
+        if (write(1, line, 100) != 100)
+            _exit(99);
+}
+
 static void fault(const struct drill *d, const char *when)
 {
     char want[40];
@@ -86,6 +97,8 @@ static void fault(const struct drill *d, const char *when)
         raise(SIGSTOP);
     if (!strcmp(what, "grandchild"))
         grandchild();
+    if (!strcmp(what, "flood"))
+        flood();
     if (!strcmp(what, "torn"))
         torn(d->start.rank);
     if (!strncmp(what, "exit", 4))

@@ -234,16 +234,23 @@ up() { # all N ranks have printed their first line
     [ "$(grep -acE '^\[rank 1\] err-1-[0-9]+$' <<<"$output")" -eq 200 ]
 }
 
-@test "a reader that pauses does not stop the run" {
+@test "a reader that pauses does not stop the run, and is told what it missed" {
     mkfifo "$T/fifo"
-    exec 8<>"$T/fifo" # holds the pipe open, and reads nothing
-    env TMPDIR="$T" DRILL_FAULT=0:1:torn "$drill" -n 4 -s 30 -m 2 -l -w 2 "$T/run" \
+    exec 8<>"$T/fifo" # holds the pipe open, and reads nothing yet
+    env TMPDIR="$T" DRILL_FAULT=0:1:flood "$drill" -n 2 -s 100 -m 2 -l -w 2 "$T/run" \
         2>"$T/fifo" 3>&- 8>&- &
     keeper=$!
     started="$started $keeper"
+    flooded() { [ "$(wc -l <"$T/run/attempt-1/rank-0.log")" -eq 30001 ]; }
+    until_true flooded
+    timeout 10 cat <&8 >"$T/out" 3>&- &
+    cat=$!
+    started="$started $cat"
     await "$keeper"
-    exec 8>&-
     [ "$status" -eq 0 ]
+    until_true grep -q 'lines not shown: the reader was slow' "$T/out"
+    kill "$cat"
+    exec 8>&-
     nothing_left
 }
 
