@@ -5,13 +5,10 @@
 #include "common/proc.h"
 #include "executor/plan.h"
 
-static const char *const strategies[] = {"dp",      "ddp",         "zero1", "zero2", "zero3",
-                                         "sharded", "ddp_sharded", "fsdp",  NULL};
-
 static const struct sl_opt options[] = {
     {.name = "ranks", .letter = 'n', .type = SL_OPT_INT, .arg = "N", .min = 1, .max = SL_MAX_RANKS,
      .help = "Plan for so many ranks instead of the job's."},
-    {.name = "strategy", .type = SL_OPT_TEXT, .arg = "S", .words = strategies,
+    {.name = "strategy", .type = SL_OPT_TEXT, .arg = "S", .words = sl_strategy_words,
      .help = "Plan this strategy instead of the job's."},
     {.name = "all", .letter = 'a', .help = "Compare all strategies."},
     {.name = "limit", .letter = 'l', .type = SL_OPT_SIZE, .arg = "SIZE",

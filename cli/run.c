@@ -17,9 +17,6 @@
 #include "store/jobs.h"
 #include "store/store.h"
 
-static const char *const strategies[]
-    = {"dp", "ddp", "ddp_sharded", "fsdp", "sharded", "zero1", "zero2", "zero3", NULL};
-
 static const struct sl_opt options[] = {
     {.name = "set",
      .letter = 's',
@@ -36,7 +33,7 @@ static const struct sl_opt options[] = {
     {.name = "strategy",
      .type = SL_OPT_TEXT,
      .arg = "S",
-     .words = strategies,
+     .words = sl_strategy_words,
      .help = "Sharding strategy, in place of train.strategy."},
     {.name = "name", .type = SL_OPT_TEXT, .arg = "NAME", .help = "The job's name."},
     {.name = "db",

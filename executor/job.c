@@ -17,9 +17,7 @@ enum { MOST_TEXT = 1 << 20 };
 
 const char *sl_strategy_name(enum sl_strategy s)
 {
-    static const char *const names[] = {"dp", "ddp", "zero1", "zero2", "zero3"};
-
-    return (unsigned)s < SL_STRATEGIES ? names[s] : "?";
+    return (unsigned)s < SL_STRATEGIES ? sl_strategy_names[s] : "?";
 }
 
 const char *sl_precision_name(enum sl_precision p)

@@ -98,6 +98,8 @@ int sl_job_check_ranks(const struct sl_job *job, int ranks, struct sl_err *err);
 int64_t sl_job_micro(const struct sl_job *job, int ranks);  /* samples per rank and micro-step */
 int64_t sl_job_accum(const struct sl_job *job, int ranks);  /* micro-steps per step */
 
+extern const char *const sl_strategy_names[]; /* by enum sl_strategy; ends with NULL */
+extern const char *const sl_strategy_words[]; /* the same and their aliases; ends with NULL */
 const char *sl_strategy_name(enum sl_strategy s); /* "dp", "ddp", "zero1", ... */
 const char *sl_precision_name(enum sl_precision p);
 

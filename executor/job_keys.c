@@ -15,7 +15,11 @@ static const double huge = 1e18; /* no bound that a person could meet */
 static const char *const devices[] = {"auto", "cpu", NULL};
 static const char *const kinds[] = {"gpt", NULL};
 static const char *const tokenizers[] = {"byte", "word", "uint16", NULL};
-static const char *const strategies[] = {"dp", "ddp", "zero1", "zero2", "zero3", NULL};
+#define STRATEGIES "dp", "ddp", "zero1", "zero2", "zero3"
+const char *const sl_strategy_names[] = {STRATEGIES, NULL};
+const char *const sl_strategy_words[] = {STRATEGIES, "sharded", "ddp_sharded", "fsdp", NULL};
+_Static_assert(sizeof sl_strategy_names / sizeof *sl_strategy_names == SL_STRATEGIES + 1,
+               "a name for each strategy");
 static const char *const strategy_aliases[] = {
     "sharded", "zero2", "ddp_sharded", "zero2", "fsdp", "zero3", NULL,
 };
@@ -89,7 +93,7 @@ static const struct sl_conf_opt keys[] = {
      .def = "0", .help = "Different tokens; byte: always 256."},
 
     {.key = "train.strategy", .type = SL_CONF_ENUM, .at = AT(train.strategy), .def = "\"zero2\"",
-     .words = strategies, .aliases = strategy_aliases,
+     .words = sl_strategy_names, .aliases = strategy_aliases,
      .help = "What is sharded: sharded and ddp_sharded mean zero2, fsdp means zero3."},
     {.key = "train.precision", .type = SL_CONF_ENUM, .at = AT(train.precision), .def = "\"fp32\"",
      .words = precisions, .help = "How numbers are stored; bf16 keeps fp32 master weights."},
