@@ -2,14 +2,13 @@
 sl_libs = libweb.a liblauncher.a libexecutor.a libkernels.a libstore.a libcommon.a \
 	$(DEPS_LIBS) $(DNNL_LIBS) -lpthread
 
-bin_PROGRAMS += shardlaunch
-shardlaunch_SOURCES = \
+# All but main.c: man/pages reads the same tables.
+cli_sources = \
 	%D%/check.c \
 	%D%/data.c \
 	%D%/commands.c %D%/commands.h \
 	%D%/list.c \
 	%D%/logs.c \
-	%D%/main.c \
 	%D%/options.c %D%/options.h \
 	%D%/plan.c \
 	%D%/page.c %D%/page.h \
@@ -20,6 +19,9 @@ shardlaunch_SOURCES = \
 	%D%/show.c \
 	%D%/state.c %D%/state.h \
 	%D%/version.c
+
+bin_PROGRAMS += shardlaunch
+shardlaunch_SOURCES = %D%/main.c $(cli_sources)
 shardlaunch_LDADD = $(sl_libs)
 # common/ holds one C++ file (the TOML face): link as C++.
 nodist_EXTRA_shardlaunch_SOURCES = dummy.cxx

@@ -9,3 +9,5 @@ TESTS += %D%/plan.bats
 EXTRA_DIST += %D%/plan.bats
 TESTS += %D%/jobs.bats
 EXTRA_DIST += %D%/jobs.bats doc/json.md doc/design/store.md
+TESTS += %D%/man.bats
+EXTRA_DIST += %D%/man.bats
