@@ -61,7 +61,6 @@ static int agent_main(struct sl_agent_conf *c, const sigset_t *set)
     prctl(PR_SET_NAME, "sl-agent");
     setpgid(0, 0); /* a terminal's Ctrl-C reaches the keeper only, which passes it on */
     signal(SIGTTOU, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
     c->signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (c->signals >= 0 && l.out >= 0)
         status = sl_agent_run(c);
@@ -85,6 +84,7 @@ int sl_launch_run(const struct sl_launch *l, struct sl_err *err)
     for (const int *s = sl_agent_signals; *s; s++)
         sigaddset(&set, *s);
     sigprocmask(SIG_BLOCK, &set, &old); /* before the fork: none is lost in between */
+    signal(SIGPIPE, SIG_IGN); /* nobody reads our messages: no reason to die */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (sfd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))

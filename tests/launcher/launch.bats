@@ -241,7 +241,7 @@ up() { # all N ranks have printed their first line
         2>"$T/fifo" 3>&- 8>&- &
     keeper=$!
     started="$started $keeper"
-    flooded() { [ "$(wc -l <"$T/run/attempt-1/rank-0.log")" -eq 30001 ]; }
+    flooded() { [ "$(cat "$T"/run/attempt-1/rank-0.log 2>/dev/null | wc -l)" -eq 30001 ]; }
     until_true flooded
     timeout 10 cat <&8 >"$T/out" 3>&- &
     cat=$!
@@ -251,6 +251,30 @@ up() { # all N ranks have printed their first line
     until_true grep -q 'lines not shown: the reader was slow' "$T/out"
     kill "$cat"
     exec 8>&-
+    nothing_left
+}
+
+@test "nobody reads stderr: the run goes on, and a killed agent is still 5" {
+    mkfifo "$T/fifo"
+    exec 8<>"$T/fifo"
+    env TMPDIR="$T" "$drill" -n 2 -s 100 -m 5 "$T/run" 2>"$T/fifo" 3>&- 8>&- &
+    keeper=$!
+    started="$started $keeper"
+    opened() { [ "$(readlink "/proc/$keeper/fd/2")" = "$T/fifo" ]; }
+    until_true opened # else its open would wait for a reader for ever
+    exec 8>&-
+    await "$keeper"
+    [ "$status" -eq 0 ]
+    exec 8<>"$T/fifo"
+    rm -rf "$T/run/attempt-1"
+    env TMPDIR="$T" "$drill" -n 2 -s 100000 -m 5 "$T/run" 2>"$T/fifo" 3>&- 8>&- &
+    keeper=$!
+    started="$started $keeper"
+    until_true up 2
+    exec 8>&-
+    kill -9 "$(agent_of "$keeper")"
+    await "$keeper"
+    [ "$status" -eq 5 ]
     nothing_left
 }
 
