@@ -2,7 +2,7 @@
 # script/test and script/demo: what they count, and what they say where they cannot go on
 
 # A tree with the real scripts, a build that does nothing, and a `make check` that leaves the results in
-# $RESULTS, as automake's TAP driver does.
+# $RESULTS and the words in $WORDS, as automake's TAP driver does.
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
     mkdir -p tree/script/lib tree/build/tests
@@ -10,25 +10,26 @@ setup() {
     cp "$srcdir/script/lib/setup.sh" tree/script/lib/
     printf '#!/bin/sh\nexit "${BUILD_STATUS:-0}"\n' >tree/script/build
     chmod +x tree/script/*
-    printf 'check:\n\t@printf "$$RESULTS" >tests/x.trs; exit $${CHECK_STATUS:-0}\n' >tree/build/Makefile
+    printf 'check:\n\t@printf "$$RESULTS" >tests/x.trs; printf "$$WORDS" >tests/x.log; exit $${CHECK_STATUS:-0}\n' >tree/build/Makefile
     export SETUP=no SL_NO_SKIP=
     unset BUILD
 }
 
 @test "the last line is the sum of all results" {
-    RESULTS=':test-result: PASS 1 - a\n:test-result: PASS 2 - b\n:test-result: SKIP 3 - c # no gpu\n' \
-        run tree/script/test
+    RESULTS=':test-result: PASS\n:test-result: PASS\n:test-result: SKIP\n' \
+        WORDS='ok 1 - a\nok 2 - b\nok 3 - c # SKIP no gpu\n' run tree/script/test
     [ "$status" -eq 0 ]
     [ "${lines[-1]}" = "2 passed, 0 failed, 1 skipped" ]
-    [[ $output == *"x.trs 3 - c # no gpu"* ]]
+    [[ $output == *"tests/x: ok 3 - c # SKIP no gpu"* ]]
+    [[ $output != *"ok 2 - b"* ]]
 }
 
 @test "failures and programs that died count as failed" {
-    RESULTS=':test-result: PASS 1 - a\n:test-result: FAIL 2 - b\n:test-result: ERROR - exited with status 139\n' \
-        CHECK_STATUS=1 run tree/script/test
+    RESULTS=':test-result: PASS\n:test-result: FAIL\n:test-result: ERROR\n' \
+        WORDS='ok 1 - a\nnot ok 2 - b\n' CHECK_STATUS=1 run tree/script/test
     [ "$status" -eq 1 ]
     [ "${lines[-1]}" = "1 passed, 2 failed, 0 skipped" ]
-    [[ $output == *"x.trs 2 - b"* ]]
+    [[ $output == *"tests/x: not ok 2 - b"* ]]
 }
 
 @test "no test is a failure" {
@@ -38,25 +39,32 @@ setup() {
 }
 
 @test "results of an earlier run do not count" {
-    printf ':test-result: PASS 1 - old\n' >tree/build/tests/old.trs
+    printf ':test-result: PASS\n' >tree/build/tests/old.trs
     RESULTS='' run tree/script/test
     [ "$status" -eq 1 ]
 }
 
 @test "a make that failed without a failed test is a failure" {
-    RESULTS=':test-result: PASS 1 - a\n' CHECK_STATUS=1 run tree/script/test
+    RESULTS=':test-result: PASS\n' CHECK_STATUS=1 run tree/script/test
     [ "$status" -eq 1 ]
     [ "${lines[-1]}" = "1 passed, 1 failed, 0 skipped" ]
 }
 
 @test "a build that fails is a failure" {
-    BUILD_STATUS=1 RESULTS=':test-result: PASS 1 - a\n' run tree/script/test
+    BUILD_STATUS=1 RESULTS=':test-result: PASS\n' run tree/script/test
     [ "$status" -eq 1 ]
     [ "${lines[-1]}" = "0 passed, 1 failed, 0 skipped" ]
 }
 
+@test "unit tests that were left out are not passed over in silence" {
+    printf 'S["HAVE_CMOCKA_TRUE"]="#"\n' >tree/build/config.status
+    RESULTS=':test-result: PASS\n' run tree/script/test
+    [ "${lines[-1]}" = "1 passed, 0 failed, 1 skipped" ]
+    [[ $output == *"all unit tests"* ]]
+}
+
 @test "SL_NO_SKIP=1 makes a skip a failure" {
-    SL_NO_SKIP=1 RESULTS=':test-result: PASS 1 - a\n:test-result: SKIP 2 - b # no gpu\n' run tree/script/test
+    SL_NO_SKIP=1 RESULTS=':test-result: PASS\n:test-result: SKIP\n' run tree/script/test
     [ "$status" -eq 1 ]
     [ "${lines[-1]}" = "1 passed, 1 failed, 0 skipped" ]
 }
