@@ -3,6 +3,7 @@ common_tests = \
 	%D%/arena.t \
 	%D%/buf.t \
 	%D%/conf.t \
+	%D%/db.t \
 	%D%/err.t \
 	%D%/fs.t \
 	%D%/json.t \
@@ -23,6 +24,9 @@ nodist_EXTRA_%C%_buf_t_SOURCES = dummy.cxx
 %C%_conf_t_SOURCES = %D%/test_conf.c
 %C%_conf_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_conf_t_SOURCES = dummy.cxx
+%C%_db_t_SOURCES = %D%/test_db.c
+%C%_db_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_db_t_SOURCES = dummy.cxx
 %C%_err_t_SOURCES = %D%/test_err.c
 %C%_err_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_err_t_SOURCES = dummy.cxx
