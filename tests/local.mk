@@ -25,6 +25,7 @@ include %D%/unit/web/local.mk
 include %D%/unit/data/local.mk
 include %D%/cli/local.mk
 include %D%/launcher/local.mk
+include %D%/executor/local.mk
 include %D%/web/local.mk
 include %D%/run/local.mk
 include %D%/bench/local.mk

@@ -1,0 +1,3 @@
+# tests of the executor as whole runs
+TESTS += %D%/rank.bats
+EXTRA_DIST += %D%/rank.bats
