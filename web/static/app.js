@@ -31,6 +31,10 @@ function num(x, digits) {
     : Math.abs(x) >= 1000 ? Math.round(x).toLocaleString("en") : String(+x.toPrecision(digits || 4));
 }
 
+function ms(x) {
+  return x === null ? "" : x.toFixed(x < 10 ? 2 : 1);
+}
+
 function span(seconds) {
   if (seconds === null || !(seconds >= 0)) return "";
   const s = Math.round(seconds), two = (x) => String(x).padStart(2, "0");
@@ -183,7 +187,7 @@ function showRanks(job) {
   $("ranks").tBodies[0].replaceChildren(...job.ranks.map((r) => {
     const tr = el("tr"), cats = memory.get(r.rank) || {};
     const cells = [r.rank, r.host, r.pid || "", r.device, r.step ? num(r.step) : "", num(r.units_per_second),
-      num(r.step_ms), num(r.comm_ms), num(r.data_ms), cats.process ? bytes(cats.process.bytes) : "",
+      ms(r.step_ms), ms(r.comm_ms), ms(r.data_ms), cats.process ? bytes(cats.process.bytes) : "",
       r.exit_status === null ? "" : r.exit_status];
     cells.forEach((c, i) => tr.append(el("td", i === 1 || i === 3 ? "text" : "", c)));
     return tr;
