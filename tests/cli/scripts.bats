@@ -63,6 +63,16 @@ setup() {
     [[ $output == *"all unit tests"* ]]
 }
 
+@test "a tree configured without cmocka is configured again" {
+    printf 'S["HAVE_CMOCKA_TRUE"]="#"\n' >tree/build/config.status
+    # what configure does when the Makefile is not there, and only then
+    cp tree/build/Makefile Makefile.new
+    printf '#!/bin/sh\ncd "%s"; [ -f Makefile ] || { cp ../../Makefile.new Makefile; : >config.status; }\n' \
+        "$PWD/tree/build" >tree/script/build
+    RESULTS=':test-result: PASS\n' run tree/script/test
+    [ "${lines[-1]}" = "1 passed, 0 failed, 0 skipped" ]
+}
+
 @test "SL_NO_SKIP=1 makes a skip a failure" {
     SL_NO_SKIP=1 RESULTS=':test-result: PASS\n:test-result: SKIP\n' run tree/script/test
     [ "$status" -eq 1 ]
