@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "executor/call.h"
 #include "executor/graph/autodiff.h"
 #include "executor/graph/build.h"
 #include "executor/graph/recompute.h"
@@ -211,6 +212,18 @@ static void every_described_operation_has_its_backward(void **state)
     sl_program_destroy(p);
 }
 
+/* A kind that one of the tables lacks would only show when a job runs it, as a crash. */
+static void every_kind_has_a_name_of_its_own_and_a_caller(void **state)
+{
+    (void)state;
+    for (int k = 0; k < SL_OP_KINDS; k++) {
+        if (!sl_kind_names[k] || !sl_callers[k])
+            fail_msg("kind %d has no %s", k, sl_kind_names[k] ? "caller" : "name");
+        for (int i = 0; i < k; i++)
+            assert_string_not_equal(sl_kind_names[i], sl_kind_names[k]);
+    }
+}
+
 static void names_shapes_and_init_are_gpt2s(void **state)
 {
     static const struct {
@@ -344,6 +357,7 @@ static void memory_that_runs_out_anywhere_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_has_a_name_of_its_own_and_a_caller),
         cmocka_unit_test(a_shape_error_names_the_layer),
         cmocka_unit_test(the_first_error_sticks_and_later_calls_do_nothing),
         cmocka_unit_test(a_tied_weight_has_one_gradient_that_both_uses_add_to),
