@@ -158,6 +158,9 @@ static int prepare_data(struct run *r, const char *state, struct sl_err *err)
     free(cache);
     if (rc)
         return -1;
+    if (r->files.damaged)
+        sl_say("token files that were damaged have been made anew: %d, %s", r->files.damaged,
+               r->files.train);
     spec = sl_dataset_spec(r->job, &r->files);
     ds = sl_dataset_open(&spec, err);
     if (!ds)

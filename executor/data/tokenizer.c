@@ -270,7 +270,7 @@ int sl_tokenizer_save(const struct sl_tokenizer *t, const char *path, struct sl_
         sl_buf_add(&b, t->words.v[i].p, t->words.v[i].n);
         sl_buf_char(&b, '\n');
     }
-    rc = sl_buf_check(&b, err) ? -1 : sl_fs_write_atomic(path, sl_buf_text(&b), b.len, 0666, err);
+    rc = sl_buf_check(&b, err) ? -1 : sl_fs_write_atomic(path, sl_buf_text(&b), b.len, 0644, err);
     sl_buf_fini(&b);
     return rc;
 }

@@ -70,6 +70,18 @@ losses() { # ID: one a step, to the last digit
     [ "$(find "$T/state" -name '*.tokens' | wc -l)" -eq 2 ]
 }
 
+@test "tokens that were damaged on disk are made anew, with a note, and give the same losses" {
+    train
+    tokens=$(find "$T/state" -name '*.tokens')
+    printf '\7' | dd of="$tokens" bs=1 seek=100 conv=notrunc status=none
+    run train
+    [ "$status" -eq 0 ]
+    [[ $output == *"token files that were damaged have been made anew: 1, "* ]]
+    [ "$(losses 1)" = "$(losses 2)" ]
+    run train
+    [[ $output != *damaged* ]]
+}
+
 @test "a validation file is read with the training file's words" {
     head -n 40 "$T/text" >"$T/valid"
     run train --set 'data.valid="valid"'
