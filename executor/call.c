@@ -336,7 +336,7 @@ static int comm_wait(struct sl_call *c, struct sl_err *err)
 
 /*
  * My piece alone, or, where rank 0 has the whole gradient, every piece by itself. A sum that is not
- * finite ends the job at the merge; which tensor it was is looked for here, before peers read it.
+ * finite makes the whole step bad at the merge; which tensor it was is looked for here, before peers read it.
  */
 static int norm_part(struct sl_call *c, struct sl_err *err)
 {
@@ -368,14 +368,13 @@ static int norm_part(struct sl_call *c, struct sl_err *err)
 static int diverged(const struct sl_run *r, struct sl_err *err)
 {
     const struct sl_merge *m = &r->merge;
-    int mine = m->bad_rank == r->comm->rank;
-    char of[96] = "";
+    char text[200], row[64] = "";
 
-    if (m->bad_param >= 0)
-        snprintf(of, sizeof of, ", first in the gradient of \"%s\"", r->g->par[m->bad_param].name);
-    sl_fail(err, mine ? SL_USAGE : SL_PEER, "step %lld: loss %g, gradient norm %g on rank %d%s",
-            (long long)r->step, isnan(m->loss) ? NAN : m->loss, isnan(m->norm) ? NAN : m->norm,
-            m->bad_rank, of); /* a NaN's sign says nothing */
+    sl_merge_text(m, r->g, text, sizeof text);
+    if (r->skip_bad)
+        snprintf(row, sizeof row, "the last of %d such steps in a row: ", r->bad_row);
+    sl_fail(err, m->bad_rank == r->comm->rank ? SL_USAGE : SL_PEER, "step %lld: %s%s",
+            (long long)r->step, row, text);
     return sl_hint(err, "A lower train.lr, a longer warmup or train.grad_clip often helps.");
 }
 
@@ -390,7 +389,13 @@ static int norm_merge(struct sl_call *c, struct sl_err *err)
     if (c->o->a.barrier && sl_comm_barrier(r->comm, SL_OP_NORM_MERGE, -1, err))
         return -1;
     sl_merge_read(ctl, r->g, r->spec->grad_clip, &r->merge);
-    return r->merge.bad_rank < 0 ? 0 : diverged(r, err);
+    r->bad_row = r->merge.bad_rank < 0 ? 0 : r->bad_row + 1;
+    if (!r->bad_row)
+        return 0;
+    if (!r->skip_bad || r->bad_row >= SL_RUN_MAX_BAD)
+        return diverged(r, err);
+    r->skipped++;
+    return 0;
 }
 
 static int adamw(struct sl_call *c, struct sl_err *err)
@@ -410,7 +415,10 @@ static int adamw(struct sl_call *c, struct sl_err *err)
         .copy = o->acc[3] >= 0 ? c->acc[0] : NULL,
     };
 
-    return sl_adamw_range(r->dev, r->g, r->spec, &a, r->lr, r->merge.gscale, r->step, err);
+    if (r->bad_row) /* the step is left out, on all ranks */
+        return 0;
+    return sl_adamw_range(r->dev, r->g, r->spec, &a, r->lr, r->merge.gscale, r->step - r->skipped,
+                          err);
 }
 
 static int step_end(struct sl_call *c, struct sl_err *err)

@@ -17,6 +17,7 @@ enum sl_strategy { SL_DP, SL_DDP, SL_ZERO1, SL_ZERO2, SL_ZERO3, SL_STRATEGIES };
 enum sl_precision { SL_FP32, SL_BF16_MIXED };
 enum sl_schedule { SL_CONSTANT, SL_LINEAR, SL_COSINE };
 enum sl_tokenizer_kind { SL_TOK_BYTE, SL_TOK_WORD, SL_TOK_UINT16 };
+enum sl_on_nan { SL_NAN_STOP, SL_NAN_SKIP };
 enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_UNIT };
 
 enum { SL_MAX_RANKS = 64 }; /* ranks of one node; several nodes come with their own issue */
@@ -65,7 +66,7 @@ struct sl_failure_spec {
     int64_t max_restarts; /* 0: this version restarts nothing */
     double hang_timeout; /* seconds; default 300 */
     double grace;        /* seconds between "stop at a step boundary" and SIGKILL; default 30 */
-    const char *on_nan;  /* "stop" */
+    enum sl_on_nan on_nan; /* a loss or gradient that is not finite: fail, or leave the step out */
 };
 
 struct sl_job {

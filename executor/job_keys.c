@@ -26,7 +26,7 @@ static const char *const strategy_aliases[] = {
 static const char *const precisions[] = {"fp32", "bf16", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
 static const char *const recomputes[] = {"none", "unit", NULL};
-static const char *const on_nan[] = {"stop", NULL};
+static const char *const on_nan[] = {"stop", "skip", NULL};
 
 static const char no_checkpoints[] = "this version writes and reads no checkpoints";
 
@@ -145,8 +145,9 @@ static const struct sl_conf_opt keys[] = {
      .max = huge, .def = "300", .help = "How long a rank waits for its peers; 0: for ever."},
     {.key = "failure.grace", .type = SL_CONF_DURATION, .at = AT(failure.grace), .max = 86400,
      .def = "30", .help = "Time between the wish to stop and the kill."},
-    {.key = "failure.on_nan", .type = SL_CONF_WORD, .at = AT(failure.on_nan), .def = "\"stop\"",
-     .words = on_nan, .help = "What to do when the loss is not finite."},
+    {.key = "failure.on_nan", .type = SL_CONF_ENUM, .at = AT(failure.on_nan), .def = "\"stop\"",
+     .words = on_nan,
+     .help = "When loss or gradient is not finite: stop, or skip the step (ten in a row: stop)."},
 
     {.key = "notify.webhook", .type = SL_CONF_ABSENT,
      .why_not = "this version sends no notifications", .help = "Address to post events to."},

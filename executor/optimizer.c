@@ -2,6 +2,7 @@
 #include "executor/optimizer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/rng.h"
@@ -66,6 +67,16 @@ void sl_merge_read(const struct sl_ctl *ctl, const struct sl_graph *g, double cl
         ret->bad_rank = 0; /* finite parts whose sum is not */
     if (clip > 0 && ret->norm > clip)
         ret->gscale = clip / ret->norm;
+}
+
+void sl_merge_text(const struct sl_merge *m, const struct sl_graph *g, char *ret, size_t size)
+{
+    char of[96] = "";
+
+    if (m->bad_param >= 0)
+        snprintf(of, sizeof of, ", first in the gradient of \"%s\"", g->par[m->bad_param].name);
+    snprintf(ret, size, "loss %g, gradient norm %g on rank %d%s", isnan(m->loss) ? NAN : m->loss,
+             isnan(m->norm) ? NAN : m->norm, m->bad_rank, of); /* a NaN's sign says nothing */
 }
 
 int sl_params_in(const struct sl_graph *g, int unit, int64_t lo, int64_t hi, int i, int64_t *a,

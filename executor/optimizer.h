@@ -37,6 +37,9 @@ struct sl_merge {
 void sl_merge_read(const struct sl_ctl *ctl, const struct sl_graph *g, double clip,
                    struct sl_merge *ret);
 
+/* "loss nan, gradient norm inf on rank 1, first in the gradient of "wte.weight"": of a bad merge. */
+void sl_merge_text(const struct sl_merge *m, const struct sl_graph *g, char *ret, size_t size);
+
 /*
  * The parameters of unit `unit` inside elements lo..hi-1 of its flat buffer, first index from `i`
  * on; -1 when there is none. *a..*b is their range inside the buffer.

@@ -129,6 +129,8 @@ int sl_run_ops(struct sl_run *r, int first, int last, struct sl_err *err)
         sl_ctl_touch(r->comm->ctl, r->comm->rank);
         if (!idle(r, o) && call(r, o, err))
             return where(r, i, err);
+        if (r->after)
+            r->after(r->after_user, r, i);
         if (r->poison)
             poison(r, i);
     }

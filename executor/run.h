@@ -17,6 +17,8 @@
 #include "executor/optimizer.h"
 #include "kernels/dev.h"
 
+enum { SL_RUN_MAX_BAD = 10 }; /* so many steps in a row that are not finite end the job */
+
 struct sl_run {
     /* set once */
     struct sl_dev *dev;
@@ -24,7 +26,10 @@ struct sl_run {
     char *arena;
     const struct sl_train_spec *spec;
     int accum;  /* micro-steps a step */
-    int poison; /* tests: NaN over every buffer at its end of life */
+    int skip_bad; /* a step that is not finite changes nothing, and the next one follows */
+    int poison;   /* tests: NaN over every buffer at its end of life */
+    void (*after)(void *user, struct sl_run *r, int op); /* tests: behind each operation; or NULL */
+    void *after_user;
 
     /* per step or micro-step */
     const struct sl_graph *g;
@@ -37,6 +42,8 @@ struct sl_run {
 
     /* what the step's merge said */
     struct sl_merge merge;
+    int64_t skipped; /* steps left out since step 1: part of the state, Adam's t is step - skipped */
+    int bad_row;     /* of them, those just before the next step */
 };
 
 void *sl_run_at(const struct sl_run *r, int tensor);        /* NULL for -1 */

@@ -83,6 +83,20 @@ static int one_step(struct loop *l, struct sl_err *err)
     return sl_run_ops(r, g->opt_start, g->nops, err);
 }
 
+/* One rank tells where it went bad, one counts. */
+static void tell_skipped(const struct loop *l)
+{
+    const struct sl_training *t = l->t;
+    const struct sl_run *r = &l->run;
+    char text[200];
+
+    sl_merge_text(&r->merge, r->g, text, sizeof text);
+    if (r->merge.bad_rank == t->comm->rank)
+        sl_report_event(t->report, t->report_to, r->step, "nan", "step %lld is skipped: %s",
+                        (long long)r->step, text);
+    metric(t, r->step, "skipped", (double)r->skipped);
+}
+
 static int step(struct loop *l, struct sl_err *err)
 {
     const struct sl_training *t = l->t;
@@ -93,6 +107,8 @@ static int step(struct loop *l, struct sl_err *err)
 
     c->step = l->run.step;
     sl_ctl_mark(c->ctl, c->rank, c->collective, c->step, SL_PHASE_COMPUTE);
+    l->run.merge.bad_rank = -1;
+    c->ctl->r[c->rank].bad_param = -1; /* all have read it: they met at the last step's end */
     if (one_step(l, err))
         return -1;
     rep.u.step_.units = (double)(l->micro_batch * l->accum * l->context);
@@ -104,6 +120,8 @@ static int step(struct loop *l, struct sl_err *err)
     report(t, &rep);
     metric(t, l->run.step, "lr", l->run.lr);
     metric(t, l->run.step, "grad_norm", l->run.merge.norm);
+    if (l->run.bad_row)
+        tell_skipped(l);
     return 0;
 }
 
@@ -204,6 +222,7 @@ static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
         ret->step = s;
         ret->loss = l->run.merge.loss;
         ret->norm = l->run.merge.norm;
+        ret->skipped = l->run.skipped;
         ret->stopped = l->run.merge.stop && s < t->steps;
         if (!ret->stopped && eval_due(t, s) && evaluate(l, &ret->valid_loss, err))
             return -1;
@@ -224,7 +243,10 @@ int sl_train(const struct sl_training *t, struct sl_trained *ret, struct sl_err 
                 .arena = t->arena,
                 .spec = spec,
                 .accum = (int)t->program->accum,
+                .skip_bad = t->job->failure.on_nan == SL_NAN_SKIP,
                 .poison = t->poison,
+                .after = t->after,
+                .after_user = t->after_user,
                 .merge = {.bad_rank = -1}},
         .micro_batch = t->program->micro,
         .accum = t->program->accum,

@@ -38,10 +38,13 @@ struct sl_training {
     sl_report_f *report; /* NULL: nobody listens */
     void *report_to;
     int poison;          /* tests: see run.h */
+    void (*after)(void *user, struct sl_run *r, int op); /* tests: see run.h */
+    void *after_user;
 };
 
 struct sl_trained {
     int64_t step;   /* last finished step */
+    int64_t skipped; /* steps left out because they were not finite (failure.on_nan) */
     int stopped;    /* left behind a step because the agent asked for it */
     int diverged;   /* loss or gradient is not finite: the error says where */
     double loss, norm, valid_loss; /* of the last step; of the last evaluation, NaN: none */

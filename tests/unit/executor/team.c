@@ -25,6 +25,8 @@ struct seat {
     char **arena;
     int rank;
     struct team_result *ret; /* shared with the ranks */
+    uint64_t before;         /* hash of the state at the beginning of a bad step */
+    float *old;              /* my parameters then */
 };
 
 static void must(int ok, const char *what)
@@ -144,6 +146,8 @@ static void listen_to(void *out, struct sl_report *rep)
             s->ret->norm[rep->step] = rep->u.metric.value;
         else if (!strcmp(rep->u.metric.name, "lr"))
             s->ret->lr[rep->step] = rep->u.metric.value;
+        else if (!strcmp(rep->u.metric.name, "skipped"))
+            me->skipped = rep->u.metric.value;
         else if (!strcmp(rep->u.metric.name, "valid.loss"))
             s->ret->valid[rep->step] = rep->u.metric.value;
         break;
@@ -157,6 +161,7 @@ static void listen_to(void *out, struct sl_report *rep)
         break;
     case SL_REPORT_EVENT:
         me->events++;
+        snprintf(me->event, sizeof me->event, "%s: %s", rep->u.event.kind, rep->u.event.message);
         break;
     case SL_REPORT_HELLO:
         break;
@@ -187,6 +192,79 @@ static void keep_hashes(struct seat *s, struct sl_run *run)
     }
 }
 
+static uint64_t hash_tensor(uint64_t h, struct sl_run *run, int t)
+{
+    const struct sl_graph *g = run->g;
+
+    if (t < 0 || (g->b[g->t[t].buf].rank0 && run->comm->rank))
+        return h;
+    return hash(h, sl_run_at(run, t), g->t[t].n * sl_dtype_size(g->t[t].type));
+}
+
+/* Parameters, moments, master copies: all that a step may change. */
+static uint64_t hash_state(struct sl_run *run)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (int u = 0; u < run->g->nunits; u++) {
+        const struct sl_unit *un = &run->g->unit[u];
+        const int t[] = {un->psh, un->pfull, un->m, un->v, un->master};
+
+        for (int i = 0; i < 5; i++)
+            h = hash_tensor(h, run, t[i]);
+    }
+    return h;
+}
+
+/* fp32: the shards of all units, copied or compared with the copy. */
+static double shards(struct seat *s, struct sl_run *run, int copy)
+{
+    const struct sl_graph *g = run->g;
+    double most = 0;
+    int64_t at = 0;
+
+    if (!s->old)
+        s->old = calloc((size_t)s->program->arena0, 1);
+    must(s->old != NULL, "no memory");
+    for (int u = 0; u < g->nunits; u++) {
+        const struct sl_tensor *t = &g->t[g->unit[u].psh];
+        const float *w = sl_run_at(run, g->unit[u].psh);
+
+        for (int64_t i = 0; i < t->n; i++, at++) {
+            if (copy)
+                s->old[at] = w[i];
+            else if (fabs((double)w[i] - (double)s->old[at]) > most)
+                most = fabs((double)w[i] - (double)s->old[at]);
+        }
+    }
+    return most;
+}
+
+/* Spoil one number of one gradient, and watch what becomes of the state. */
+static void spoil(void *user, struct sl_run *run, int op)
+{
+    struct seat *s = user;
+    const struct team *t = s->t;
+    struct team_rank *me = &s->ret->r[s->rank];
+    const struct sl_op *o = &run->g->ops[op];
+    int bad = run->step >= t->bad_from && run->step <= t->bad_to;
+
+    if (run->g != s->program->train)
+        return;
+    if (bad && op == 0 && run->micro == 0)
+        s->before = hash_state(run);
+    if (bad && s->rank == t->bad_rank && o->kind == SL_OP_ATTENTION_BWD)
+        memset(sl_run_at(run, o->out[0]), 0xff, 4); /* a NaN in f32, two in bf16 */
+    if (bad && op == run->g->nops - 1)
+        me->bad_changed += hash_state(run) != s->before;
+    if (run->g->ptype != SL_F32 || run->step != t->bad_to + 1)
+        return;
+    if (op == 0 && run->micro == 0)
+        shards(s, run, 1);
+    if (op == run->g->nops - 1)
+        me->first_update = shards(s, run, 0);
+}
+
 static int rank_main(struct seat *s)
 {
     struct sl_err err = {.code = SL_OK};
@@ -208,6 +286,8 @@ static int rank_main(struct seat *s)
         .report = listen_to,
         .report_to = s,
         .poison = s->t->poison,
+        .after = s->t->bad_to ? spoil : NULL,
+        .after_user = s,
     };
     int rc = sl_train(&tr, &me->trained, &err);
 
@@ -221,6 +301,7 @@ static int rank_main(struct seat *s)
     else if (err.code != SL_PEER)
         sl_ctl_fail(s->ctl, err.code == SL_BUSY ? -1 : s->rank);
     sl_dev_close(dev);
+    free(s->old);
     return rc;
 }
 
@@ -333,7 +414,7 @@ int team_run(const struct team *t, struct team_result *out)
         must(fd[k] >= 0 && !ftruncate(fd[k], (off_t)bytes), "no memfd");
         arena[k] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd[k], 0);
         must(arena[k] != MAP_FAILED, "cannot map an arena");
-        seat[k] = (struct seat){t, prog, ctl, arena, k, ret};
+        seat[k] = (struct seat){t, prog, ctl, arena, k, ret, 0, NULL};
     }
     rc = t->processes ? as_processes(seat, t->ranks, ret) : as_threads(seat, t->ranks);
     for (int k = 0; k < t->ranks; k++) {

@@ -28,6 +28,7 @@ struct team {
     int64_t valid_samples;
     /* faults, in that step (from 1) of that rank; -1: none */
     int die_rank, stall_rank, fault_step;
+    int bad_rank, bad_from, bad_to; /* a NaN in an activation's gradient, in these steps; 0: none */
     int stop_step; /* the agent's stop flag is set in this step of rank 0; 0: never */
 };
 
@@ -39,6 +40,10 @@ struct team_rank {
     int64_t waits, touched;
     int64_t bytes[SL_CATS + 2], peak[SL_CATS + 2]; /* reported: categories, total, process */
     int reports, events;
+    char event[TEAM_TEXT]; /* the last one */
+    double skipped;        /* metric; NaN: not reported */
+    int bad_changed; /* bad steps behind which parameters or moments were not the same bits */
+    double first_update; /* largest change of a parameter in step bad_to + 1 */
     uint64_t shard_hash, copy_hash; /* of parameters: my shards; all full copies, if I have them */
     double tokens;                  /* reported, over all steps */
 };

@@ -1,4 +1,5 @@
 /* test_faults.c - what the ranks do when one of them is gone, late, told to stop, or diverges */
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -110,6 +111,85 @@ static void divergence_ends_all_ranks_in_one_step(void **state)
     }
 }
 
+/*
+ * One rank's NaN in step 3: all ranks leave the step out, nothing of the state changes, and the run
+ * goes on with finite losses.
+ */
+static void a_bad_step_is_skipped_by_all_ranks_and_changes_nothing(void **state)
+{
+    (void)state;
+    for (int s = 0; s < SL_STRATEGIES; s++)
+        for (int bf16 = 0; bf16 < 2; bf16++) {
+            struct team t = team_tiny((enum sl_strategy)s, 3);
+
+            t.job.failure.on_nan = SL_NAN_SKIP;
+            t.job.train.precision = bf16 ? SL_BF16_MIXED : SL_FP32;
+            t.job.train.steps = 6;
+            t.bad_rank = 1;
+            t.bad_from = t.bad_to = 3;
+            assert_int_equal(team_run(&t, &x), 0);
+            assert_true(isnan(x.norm[3]));
+            for (int step = 1; step <= 6; step++)
+                assert_true(step == 3 || (isfinite(x.loss[step]) && isfinite(x.norm[step])));
+            for (int r = 0; r < 3; r++) {
+                assert_int_equal(x.r[r].bad_changed, 0);
+                assert_int_equal(x.r[r].trained.skipped, 1);
+            }
+            assert_true(x.r[0].skipped == 1); /* the metric */
+            assert_int_equal(x.r[0].events + x.r[1].events + x.r[2].events, 1);
+        }
+}
+
+static void a_skipped_step_is_told_with_step_rank_and_tensor(void **state)
+{
+    struct team t = team_tiny(SL_ZERO2, 1);
+
+    (void)state;
+    t.job.failure.on_nan = SL_NAN_SKIP;
+    t.bad_from = t.bad_to = 4;
+    assert_int_equal(team_run(&t, &x), 0);
+    assert_non_null(strstr(x.r[0].event, "nan: step 4 is skipped: "));
+    assert_non_null(strstr(x.r[0].event, "on rank 0, first in the gradient of \"wte.weight\""));
+}
+
+/*
+ * Steps 1 and 2 are left out: step 3 is Adam's first (t = 1). From m = v = 0 it moves every element
+ * with a gradient by the rate, whatever the gradient is; with t = 3 it would be by 0.37 / 0.65 of it.
+ */
+static void adams_t_counts_only_steps_that_were_made(void **state)
+{
+    struct team t = team_tiny(SL_ZERO1, 2);
+
+    (void)state;
+    t.job.failure.on_nan = SL_NAN_SKIP;
+    t.job.train.weight_decay = 0;
+    t.job.train.steps = 3;
+    t.bad_from = 1;
+    t.bad_to = 2;
+    assert_int_equal(team_run(&t, &x), 0);
+    for (int r = 0; r < 2; r++)
+        assert_true(fabs(x.r[r].first_update / x.lr[3] - 1) < 1e-3);
+}
+
+static void ten_bad_steps_in_a_row_end_the_job(void **state)
+{
+    struct team t = team_tiny(SL_ZERO3, 2);
+    int culprits = 0;
+
+    (void)state;
+    t.job.failure.on_nan = SL_NAN_SKIP;
+    t.bad_from = 3;
+    t.bad_to = 30;
+    assert_int_equal(team_run(&t, &x), -1);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(x.r[r].trained.step, 11); /* 3 .. 11 were skipped, 12 is the tenth */
+        assert_int_equal(x.r[r].trained.diverged, 1);
+        assert_non_null(strstr(x.r[r].msg, "step 12: the last of 10 such steps in a row: "));
+        culprits += x.r[r].code == SL_USAGE;
+    }
+    assert_int_equal(culprits, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +198,10 @@ int main(void)
         cmocka_unit_test(a_stop_is_agreed_on_by_all_ranks),
         cmocka_unit_test(a_stop_in_the_last_step_is_an_end),
         cmocka_unit_test(divergence_ends_all_ranks_in_one_step),
+        cmocka_unit_test(a_bad_step_is_skipped_by_all_ranks_and_changes_nothing),
+        cmocka_unit_test(a_skipped_step_is_told_with_step_rank_and_tensor),
+        cmocka_unit_test(adams_t_counts_only_steps_that_were_made),
+        cmocka_unit_test(ten_bad_steps_in_a_row_end_the_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
