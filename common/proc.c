@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
@@ -98,20 +99,28 @@ int sl_proc_pidfd(pid_t pid, struct sl_err *err)
     return fd; /* close-on-exec by definition */
 }
 
-/* The state letter and field 22 of /proc/PID/stat. Fields are counted behind the last ")". */
+/*
+ * The state letter and field 22 of /proc/PID/stat. Fields are counted behind the last ")". -1 with
+ * errno ENOENT or ESRCH: no such process; other values: it cannot be told (descriptors run out).
+ */
 static int read_stat(pid_t pid, char *state, int64_t *start)
 {
     char path[40], line[1024], *p;
-    int field = 3;
-    size_t n;
+    int field = 3, fd, saved;
+    ssize_t n;
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return -1;
-    n = fread(line, 1, sizeof line - 1, f);
-    fclose(f);
+    n = read(fd, line, sizeof line - 1);
+    saved = errno;
+    close(fd);
+    errno = saved;
+    if (n < 0)
+        return -1;
     line[n] = '\0';
+    errno = EPROTO;
     p = strrchr(line, ')');
     if (!p || p[1] != ' ')
         return -1;
@@ -137,7 +146,11 @@ int sl_proc_alive(pid_t pid, int64_t start_time)
     int64_t start;
     char state;
 
-    return !read_stat(pid, &state, &start) && start == start_time && state != 'Z' && state != 'X';
+    if (!read_stat(pid, &state, &start))
+        return start == start_time && state != 'Z' && state != 'X';
+    if (errno != ENOENT && errno != ESRCH)
+        return -1;
+    return kill(pid, 0) && errno == ESRCH ? 0 : -1; /* /proc may be hidden, or not there at all */
 }
 
 int sl_proc_boot_id(char ret[40], struct sl_err *err)

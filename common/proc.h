@@ -30,7 +30,7 @@ int sl_proc_pidfd(pid_t pid, struct sl_err *err);
 /*
  * When the process started, in clock ticks since boot: with the boot id and the pid it names a
  * process for ever. -1: no such process. sl_proc_alive: 1 when that very process runs (a zombie
- * does not).
+ * does not), 0 when it certainly does not, -1: cannot be told (no descriptor left, no /proc).
  */
 int64_t sl_proc_start_time(pid_t pid);
 int sl_proc_alive(pid_t pid, int64_t start_time);

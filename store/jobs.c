@@ -55,7 +55,7 @@ int sl_lease_alive(const struct sl_lease *l)
         return 0;
     if (sl_lease_self(&me, NULL) || strcmp(me.host, l->host))
         return -1;
-    return !strcmp(me.boot, l->boot) && sl_proc_alive((pid_t)l->pid, l->start_time) == 1;
+    return strcmp(me.boot, l->boot) ? 0 : sl_proc_alive((pid_t)l->pid, l->start_time);
 }
 
 int sl_jobs_dir(const struct sl_store *st, int64_t id, char *ret, size_t size, struct sl_err *err)

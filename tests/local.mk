@@ -8,13 +8,16 @@ SH_LOG_COMPILER = $(SHELL)
 BATS_LOG_COMPILER = bats --tap
 AM_TESTS_ENVIRONMENT = srcdir='$(abs_top_srcdir)'; export srcdir; \
 	builddir='$(abs_top_builddir)'; export builddir; \
-	CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT;
+	CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
+	LSAN_OPTIONS=suppressions=$$srcdir/tests/lib/lsan.supp:print_suppressions=0; export LSAN_OPTIONS; \
+	TSAN_OPTIONS=suppressions=$$srcdir/tests/lib/tsan.supp:halt_on_error=1:second_deadlock_stack=1; \
+	export TSAN_OPTIONS;
 
 test_cflags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 test_libs = $(sl_libs) $(CMOCKA_LIBS) -lm
 
 TESTS += %D%/layers.sh
-EXTRA_DIST += %D%/layers.sh %D%/lib/common.bash
+EXTRA_DIST += %D%/layers.sh %D%/lib/common.bash %D%/lib/tsan.supp
 
 include %D%/unit/common/local.mk
 include %D%/unit/store/local.mk

@@ -54,4 +54,9 @@ nodist_EXTRA_%C%_str_t_SOURCES = dummy.cxx
 %C%_toml_t_SOURCES = %D%/test_toml.c
 %C%_toml_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_toml_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/every_alloc.t
+TESTS += %D%/every_alloc.t
+%C%_every_alloc_t_SOURCES = %D%/test_every_alloc.c tests/lib/every_alloc.c tests/lib/every_alloc.h
+%C%_every_alloc_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_every_alloc_t_SOURCES = dummy.cxx
 endif

@@ -29,4 +29,9 @@ TESTS += %D%/prepare.t
 %C%_prepare_t_SOURCES = %D%/test_prepare.c %D%/tmp.c %D%/tmp.h
 %C%_prepare_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_prepare_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/every_alloc.t
+TESTS += %D%/every_alloc.t
+%C%_every_alloc_t_SOURCES = %D%/test_every_alloc.c tests/lib/every_alloc.c tests/lib/every_alloc.h %D%/tmp.c %D%/tmp.h
+%C%_every_alloc_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_every_alloc_t_SOURCES = dummy.cxx
 endif

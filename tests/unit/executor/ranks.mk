@@ -42,4 +42,9 @@ TESTS += %D%/ctl.t
 %C%_ctl_t_SOURCES = %D%/test_ctl.c
 %C%_ctl_t_LDADD = %D%/libteam.a $(test_libs)
 nodist_EXTRA_%C%_ctl_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/every_alloc.t
+TESTS += %D%/every_alloc.t
+%C%_every_alloc_t_SOURCES = %D%/test_every_alloc.c tests/lib/every_alloc.c tests/lib/every_alloc.h
+%C%_every_alloc_t_LDADD =  %D%/libteam.a $(test_libs)
+nodist_EXTRA_%C%_every_alloc_t_SOURCES = dummy.cxx
 endif

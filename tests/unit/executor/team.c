@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/mem.h"
 #include "common/rng.h"
 #include "executor/graph/memplan.h"
 #include "executor/program.h"
@@ -72,6 +73,7 @@ struct team team_tiny(enum sl_strategy strategy, int ranks)
         .valid_samples = 29,
         .die_rank = -1,
         .stall_rank = -1,
+        .refuse = -1,
     };
 }
 
@@ -273,7 +275,12 @@ static int rank_main(struct seat *s)
     struct sl_comm comm;
     struct sl_run view;
 
-    must(dev != NULL, err.msg);
+    if (!dev) {
+        me->code = (int)err.code;
+        snprintf(me->msg, sizeof me->msg, "%s", err.msg);
+        sl_ctl_fail(s->ctl, s->rank);
+        return -1;
+    }
     sl_comm_init(&comm, s->ctl, s->arena, dev, s->rank, s->t->ranks, s->t->deadline);
     struct sl_training tr = {
         .job = &s->t->job,
@@ -416,7 +423,11 @@ int team_run(const struct team *t, struct team_result *out)
         must(arena[k] != MAP_FAILED, "cannot map an arena");
         seat[k] = (struct seat){t, prog, ctl, arena, k, ret, 0, NULL};
     }
+    if (t->refuse >= 0)
+        sl_mem_fail_once(t->refuse);
     rc = t->processes ? as_processes(seat, t->ranks, ret) : as_threads(seat, t->ranks);
+    ret->refused = sl_mem_refused();
+    sl_mem_fail_after(-1);
     for (int k = 0; k < t->ranks; k++) {
         struct stat st;
 

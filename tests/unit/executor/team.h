@@ -29,6 +29,7 @@ struct team {
     /* faults, in that step (from 1) of that rank; -1: none */
     int die_rank, stall_rank, fault_step;
     int bad_rank, bad_from, bad_to; /* a NaN in an activation's gradient, in these steps; 0: none */
+    long refuse;   /* threads: the allocation of all ranks together that fails, from 0; -1: none */
     int stop_step; /* the agent's stop flag is set in this step of rank 0; 0: never */
 };
 
@@ -57,6 +58,7 @@ struct team_result {
     int first_dead;   /* rank, -1: none */
     double seconds_to_end; /* from the first death to the last rank's end */
     int64_t arena;
+    long refused; /* allocations, see team.refuse */
 };
 
 /* A GPT of two layers whose sizes divide by nothing much; 20 steps, dropout and clipping on. */
