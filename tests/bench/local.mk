@@ -7,3 +7,7 @@ check_PROGRAMS += %D%/kernels_bench
 %C%_kernels_bench_SOURCES = %D%/kernels_bench.c
 %C%_kernels_bench_LDADD = $(sl_libs)
 nodist_EXTRA_%C%_kernels_bench_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/step_bench
+%C%_step_bench_SOURCES = %D%/step_bench.c
+%C%_step_bench_LDADD = $(sl_libs)
+nodist_EXTRA_%C%_step_bench_SOURCES = dummy.cxx
