@@ -9,14 +9,13 @@
  *
  * Only a chunk's logits exist at a time. A training call (dx given) yields loss, dx and dw in the
  * same pass, so the backward pass needs no second product; an evaluation call (dx and dw NULL)
- * yields the loss alone. A row with target -1 is ignored: no loss, a zero row in dx, nothing in dw
- * (where its x must be finite: it is multiplied by 0).
+ * yields the loss alone. A row with target -1 is ignored: no loss, a zero row in dx, nothing in dw.
  *
  * Shapes   x, dx: [rows, width] xtype; w, dw: [vocab, width] wtype; targets: [rows] i32;
  *          loss: [1] f32, written. dx may be x.
  * Types    f32 or bf16. A bf16 dw is summed in f32 and rounded once per chunk of rows.
  * Scratch  the caller's, 64-byte aligned, of sl_k_head_scratch() bytes.
- * Order    a row's exponentials are summed in f32 within 256 columns, in double above, rows in order in
+ * Order    a row's exponentials are summed in f32 within 256 words, in double above, rows in order in
  *          double; products as in linear.h.
  * Errors   SL_USAGE: a size below 1 (rows: below 0), a target outside -1 .. vocab - 1, only one of
  *          dx and dw, too little scratch, another type. SL_SYSTEM: the matrix library refused.
@@ -37,8 +36,8 @@ struct sl_k_head {
 };
 
 /*
- * Rows of a chunk: at most 256 and at most 32 MiB of logits (but 64 rows), fewer for few rows, so
- * that a micro-batch takes several chunks.
+ * Rows of a chunk: at most 512 and at most 64 MiB of logits (but 64 rows), fewer for few rows, so
+ * that a micro-batch takes several chunks, all of about one size.
  */
 int64_t sl_k_head_chunk(int64_t rows, int64_t vocab);
 

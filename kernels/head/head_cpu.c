@@ -9,14 +9,19 @@
 #include "kernels/head/head_tile.h"
 #include "kernels/vec.h"
 
-enum { GRAIN = 1 << 15, COLUMNS = 256 /* summed in f32 */ };
+enum { GRAIN = 1 << 15, WORDS = 256 /* whose exponentials are summed in f32 */ };
 
-/* A chunk of rows in flight. */
+/*
+ * A chunk of rows in flight. Its logits are kept with a word's side by side, one for each row: then
+ * the large operand of every product is read as it lies, and the softmax works on many rows at once.
+ */
 struct job {
     const struct sl_k_head *a;
     struct sl_head_tile t;
-    float *logits, *xs, *dxs, *ws; /* ws: a block of w as f32, then of dw */
-    double *sums;
+    float *logits; /* [vocab, rows], stride apart; later e^(l - max), less the sum at the target */
+    float *max, *f; /* [rows]; f: scale over the row's sum, 0 where it is masked */
+    double *sums;   /* [rows] of exponentials, then losses */
+    float *xs, *dxs, *ws; /* xs: x as f32, then times f; ws: a block of w as f32, then of dw */
     const int32_t *targets;
     const float *x; /* the chunk as f32 */
     float *dx;
@@ -37,75 +42,111 @@ static int targets_fit(const struct sl_k_head *a, struct sl_err *err)
     return 0;
 }
 
-/* The largest of a row; a NaN is skipped here and shows in the sum of exponentials. */
-static float largest(const float *l, int64_t n)
+/* The largest of each row; a NaN is skipped here and shows in the sum of exponentials. */
+static void largest(const struct job *job, int64_t from, int64_t to)
 {
-    vf top[2] = {vf_set(-INFINITY), vf_set(-INFINITY)};
-    int64_t j = 0;
-    float max;
+    float *max = job->max;
 
-    for (; j + 2 * SL_VL <= n; j += 2 * SL_VL) {
-        top[0] = vf_max(vf_load(l + j), top[0]);
-        top[1] = vf_max(vf_load(l + j + SL_VL), top[1]);
+    for (int64_t i = from; i < to; i++)
+        max[i] = -INFINITY;
+    for (int64_t v = 0; v < job->a->vocab; v++) {
+        const float *l = job->logits + v * job->t.stride;
+        int64_t i = from;
+
+        for (; i + SL_VL <= to; i += SL_VL)
+            vf_store(max + i, vf_max(vf_load(l + i), vf_load(max + i)));
+        for (; i < to; i++)
+            max[i] = l[i] > max[i] ? l[i] : max[i];
     }
-    max = vf_top(vf_max(top[0], top[1]));
-    for (; j < n; j++)
-        max = l[j] > max ? l[j] : max;
-    return max;
 }
 
-/* l <- exp(l - max); returns the sum. */
-static double exponentials(float *l, int64_t n, float max)
+/* l <- exp(l - max), and each row's sum. */
+static void exponentials(const struct job *job, int64_t from, int64_t to)
 {
-    double sum = 0;
+    int64_t vocab = job->a->vocab;
+    const float *max = job->max;
+    float part[SL_HEAD_ROWS + SL_VL];
 
-    for (int64_t c = 0; c < n; c += COLUMNS) {
-        int64_t end = c + COLUMNS < n ? c + COLUMNS : n, j = c;
-        vf part = {0}, e;
+    for (int64_t i = from; i < to; i++)
+        job->sums[i] = 0;
+    for (int64_t first = 0; first < vocab; first += WORDS) {
+        int64_t end = first + WORDS < vocab ? first + WORDS : vocab;
 
-        for (; j + SL_VL <= end; j += SL_VL) {
-            e = vf_weight(vf_load(l + j) - max);
-            part += e;
-            vf_store(l + j, e);
+        memset(part, 0, (size_t)(to - from) * sizeof *part);
+        for (int64_t v = first; v < end; v++) {
+            float *l = job->logits + v * job->t.stride;
+            int64_t i = from;
+
+            for (; i + SL_VL <= to; i += SL_VL) {
+                vf e = vf_weight(vf_load(l + i) - vf_load(max + i));
+
+                vf_store(l + i, e);
+                vf_store(part + i - from, vf_load(part + i - from) + e);
+            }
+            if (i < to) {
+                vf e = vf_weight(vf_load_part(l + i, to - i) - vf_load_part(max + i, to - i));
+
+                vf_store_part(l + i, e, to - i);
+                vf_store_part(part + i - from, vf_load_part(part + i - from, to - i) + e, to - i);
+            }
         }
-        if (j < end) {
-            e = vf_weight(vf_load_part(l + j, end - j) - max);
-            vf_store_part(l + j, e, end - j);
-            part += vf_load_part(l + j, end - j); /* without the padding */
-        }
-        sum += (double)vf_sum(part);
+        for (int64_t i = from; i < to; i++)
+            job->sums[i] += (double)part[i - from];
     }
-    return sum;
 }
 
-/* Rows' losses; the logits become the gradient of the logits when it is wanted. */
+static void mask(const struct job *job, int64_t row)
+{
+    job->f[row] = 0;
+    job->sums[row] = 0;
+    for (int64_t v = 0; v < job->a->vocab && job->a->dx; v++)
+        job->logits[v * job->t.stride + row] = 0;
+}
+
+/*
+ * Rows' losses. With f = scale / sum the gradient of the logits is f (e^(l - max) - sum onehot): what
+ * stands in the brackets is left in the logits, and f goes to the narrow operands, x and dx.
+ */
 static void softmax(void *arg, int64_t from, int64_t to, int thread)
 {
     struct job *job = arg;
-    int64_t n = job->a->vocab;
+    int64_t width = job->a->width;
 
     (void)thread;
+    largest(job, from, to);
+    for (int64_t i = from; i < to; i++) /* the target's own, before it is overwritten */
+        if (job->targets[i] >= 0)
+            job->f[i] = job->logits[job->targets[i] * job->t.stride + i];
+    exponentials(job, from, to);
     for (int64_t i = from; i < to; i++) {
-        float *l = job->logits + i * job->t.stride, max, f;
         int32_t target = job->targets[i];
-        double sum, at;
+        double sum = job->sums[i];
+        float *xs = job->xs + i * width;
 
-        job->sums[i] = 0;
         if (target < 0) {
-            memset(l, 0, (size_t)n * sizeof *l);
+            mask(job, i);
+            memset(xs, 0, (size_t)width * sizeof *xs);
             continue;
         }
-        max = largest(l, n);
-        at = (double)l[target] - (double)max;
-        sum = exponentials(l, n, max);
-        job->sums[i] = log(sum) - at;
+        job->sums[i] = log(sum) - ((double)job->f[i] - (double)job->max[i]);
         if (!job->a->dx)
             continue;
-        f = (float)(job->a->scale / sum);
-        for (int64_t j = 0; j < n; j++)
-            l[j] *= f;
-        l[target] -= (float)job->a->scale;
+        job->f[i] = (float)(job->a->scale / sum);
+        job->logits[target * job->t.stride + i] -= (float)sum;
+        for (int64_t c = 0; c < width; c++)
+            xs[c] = job->f[i] * job->x[i * width + c];
     }
+}
+
+static void scale_dx(void *arg, int64_t from, int64_t to, int thread)
+{
+    struct job *job = arg;
+    int64_t width = job->a->width;
+
+    (void)thread;
+    for (int64_t i = from; i < to; i++)
+        for (int64_t c = 0; c < width; c++)
+            job->dx[i * width + c] *= job->f[i];
 }
 
 static void widen(void *arg, int64_t from, int64_t to, int thread)
@@ -154,8 +195,9 @@ static int add_dw(struct sl_dev *dev, struct job *job, int64_t v, int64_t n, str
         job->c.dst = dw;
         sl_par_range(dev, n * a->width, GRAIN, widen, job);
     }
-    if (sl_gemm(&(struct sl_gemm){.ta = 1, .m = n, .n = a->width, .k = job->rows, .a = job->logits + v,
-                                  .lda = job->t.stride, .b = job->x, .ldb = a->width, .beta = 1, .c = dw,
+    if (sl_gemm(&(struct sl_gemm){.m = n, .n = a->width, .k = job->rows,
+                                  .a = job->logits + v * job->t.stride, .lda = job->t.stride,
+                                  .b = job->xs, .ldb = a->width, .beta = 1, .c = dw,
                                   .ldc = a->width}, err) < 0)
         return -1;
     if (a->wtype == SL_BF16) {
@@ -173,12 +215,13 @@ static int chunk(struct sl_dev *dev, struct job *job, struct sl_err *err)
     for (int64_t v = 0; v < a->vocab; v += job->t.block) {
         int64_t n = a->vocab - v < job->t.block ? a->vocab - v : job->t.block;
 
-        if (sl_gemm(&(struct sl_gemm){.tb = 1, .m = job->rows, .n = n, .k = a->width, .a = job->x,
-                                      .lda = a->width, .b = weight(dev, job, v, n), .ldb = a->width,
-                                      .c = job->logits + v, .ldc = job->t.stride}, err) < 0)
+        if (sl_gemm(&(struct sl_gemm){.tb = 1, .m = n, .n = job->rows, .k = a->width,
+                                      .a = weight(dev, job, v, n), .lda = a->width, .b = job->x,
+                                      .ldb = a->width, .c = job->logits + v * job->t.stride,
+                                      .ldc = job->t.stride}, err) < 0)
             return -1;
     }
-    sl_par_range(dev, job->rows, GRAIN / a->vocab + 1, softmax, job);
+    sl_par_range(dev, job->rows, sl_head_line(GRAIN / a->vocab + 1), softmax, job);
     if (!a->dx)
         return 0;
     for (int64_t v = 0; v < a->vocab; v += job->t.block)
@@ -187,11 +230,13 @@ static int chunk(struct sl_dev *dev, struct job *job, struct sl_err *err)
     for (int64_t v = 0; v < a->vocab; v += job->t.block) {
         int64_t n = a->vocab - v < job->t.block ? a->vocab - v : job->t.block;
 
-        if (sl_gemm(&(struct sl_gemm){.m = job->rows, .n = a->width, .k = n, .a = job->logits + v,
-                                      .lda = job->t.stride, .b = weight(dev, job, v, n), .ldb = a->width,
+        if (sl_gemm(&(struct sl_gemm){.ta = 1, .m = job->rows, .n = a->width, .k = n,
+                                      .a = job->logits + v * job->t.stride, .lda = job->t.stride,
+                                      .b = weight(dev, job, v, n), .ldb = a->width,
                                       .beta = v ? 1 : 0, .c = job->dx, .ldc = a->width}, err) < 0)
             return -1;
     }
+    sl_par_range(dev, job->rows, GRAIN / a->width + 1, scale_dx, job);
     return 0;
 }
 
@@ -206,6 +251,8 @@ int SL_CPU(head)(struct sl_dev *dev, const struct sl_k_head *a, struct sl_err *e
     sl_head_cut(&job.t, a->rows, a->width, a->vocab, a->xtype, a->wtype);
     job.logits = f;
     job.sums = (double *)(f + job.t.sums);
+    job.max = f + job.t.max;
+    job.f = f + job.t.f;
     job.xs = f + job.t.x;
     job.dxs = f + job.t.dx;
     job.ws = f + job.t.w;

@@ -217,10 +217,12 @@ static void a_micro_batch_takes_several_chunks(void **state)
 {
     (void)state;
     for (int64_t rows = 32; rows < 5000; rows += 37)
-        assert_true(sl_k_head_chunk(rows, 8192) < rows && sl_k_head_chunk(rows, 8192) <= 256);
-    /* logits of 256 rows, and little more; with a large vocabulary 32 MiB of them */
-    assert_true(sl_k_head_scratch(1024, 384, 8192, SL_F32, SL_F32) <= 256 * (8192 + 16) * 4 + 8192);
-    assert_true(sl_k_head_scratch(1024, 384, 50304, SL_F32, SL_F32) <= (32 << 20) + 8192);
+        assert_true(sl_k_head_chunk(rows, 8192) < rows && sl_k_head_chunk(rows, 8192) <= 512);
+    /* logits of 512 rows and their x, and little more; with a large vocabulary 64 MiB of them */
+    assert_true(sl_k_head_scratch(1024, 384, 8192, SL_F32, SL_F32)
+                <= ((512 + 16) * 8192 + 512 * 384) * 4 + 16384);
+    assert_true(sl_k_head_scratch(1024, 384, 50304, SL_F32, SL_F32)
+                <= (68 << 20) + 512 * 384 * 4 + 16384);
 }
 
 static void wrong_arguments_are_refused(void **state)
