@@ -1,9 +1,11 @@
 /* data.c - make token files from text, and look into them */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "common/json.h"
@@ -55,6 +57,21 @@ static int vocab_path(const char *tokens, char ret[MOST_PATH], struct sl_err *er
     return 0;
 }
 
+/* A missing folder is a name that was mistyped, not a machine that fails. */
+static int need_folder(const char *path, struct sl_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[MOST_PATH];
+
+    if (!slash || slash == path)
+        return 0;
+    snprintf(dir, sizeof dir, "%.*s", (int)(slash - path), path);
+    if (!access(dir, F_OK) || errno != ENOENT)
+        return 0;
+    sl_fail(err, SL_USAGE, "there is no folder \"%s\" to write to", dir);
+    return sl_hint(err, "Make it first, or name another one with --out.");
+}
+
 static int out_path(const char *file, const char *out, char ret[MOST_PATH], struct sl_err *err)
 {
     const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
@@ -69,7 +86,7 @@ static int out_path(const char *file, const char *out, char ret[MOST_PATH], stru
         n = snprintf(ret, MOST_PATH, "%s", out);
     if (n < 0 || n >= MOST_PATH)
         return sl_fail(err, SL_USAGE, "the path to write is too long");
-    return 0;
+    return need_folder(ret, err);
 }
 
 /* The vocabulary first: a token file that is there has its words beside it. */
@@ -129,7 +146,7 @@ static int build(const struct sl_args *args, const char *file, struct sl_err *er
         goto out;
     }
     if (out_path(file, sl_args_text(args, "out", NULL), out, err) || sl_text_open(&text, file, err)
-        || (word && sl_text_check_utf8(&text, file, err)))
+        || sl_tokens_refuse(&text, file, err) || (word && sl_text_check_utf8(&text, file, err)))
         goto out;
     t = word ? sl_tokenizer_create_word(&text, size, 0, err) : sl_tokenizer_create_byte(err);
     if (!t || write_tokens(t, &text, out, err))

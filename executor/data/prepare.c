@@ -139,6 +139,10 @@ static int one(const struct cache *c, const char *path, uint64_t from_key, uint6
 
     if (sl_text_open(&text, path, err))
         return -1;
+    if (sl_tokens_refuse(&text, path, err)) {
+        sl_text_close(&text);
+        return -1;
+    }
     struct key k = {.content = sl_xxh64(text.data, text.size),
                     .size = text.size,
                     .vocabulary = from_key,

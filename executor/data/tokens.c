@@ -68,6 +68,20 @@ static int bare(struct sl_tokens *tok, struct sl_err *err)
     return 0;
 }
 
+static int is_ours(const struct sl_text *file)
+{
+    return file->size >= sizeof magic && !memcmp(file->data, magic, sizeof magic);
+}
+
+int sl_tokens_refuse(const struct sl_text *file, const char *path, struct sl_err *err)
+{
+    if (!is_ours(file))
+        return 0;
+    sl_fail(err, SL_USAGE, "\"%s\" holds tokens, not text", path);
+    return sl_hint(err, "In a job file say data.tokenizer = \"uint16\" and data.vocab_size; "
+                        "\"shardlaunch data inspect\" shows it.");
+}
+
 int sl_tokens_open(struct sl_tokens *tok, const char *path, struct sl_err *err)
 {
     int rc;
@@ -75,7 +89,7 @@ int sl_tokens_open(struct sl_tokens *tok, const char *path, struct sl_err *err)
     *tok = (struct sl_tokens){0};
     if (sl_text_open(&tok->map, path, err))
         return -1;
-    if (tok->map.size >= sizeof magic && !memcmp(tok->map.data, magic, sizeof magic))
+    if (is_ours(&tok->map))
         rc = with_header(tok, err);
     else
         rc = bare(tok, err);

@@ -42,6 +42,11 @@ struct sl_tokens {
 int sl_tokens_open(struct sl_tokens *tok, const char *path, struct sl_err *err);
 void sl_tokens_close(struct sl_tokens *tok);
 
+/* SL_USAGE: a file that is to be read as text is one of ours; its tokens would be taken for text. */
+int sl_tokens_refuse(const struct sl_text *file, const char *path, struct sl_err *err);
+
+int sl_tokens_refuse(const struct sl_text *file, const char *path, struct sl_err *err);
+
 /*
  * Read every token: each below vocab_size, and the bytes as the header's hash says. SL_USAGE names
  * the first wrong token and its position (tokens from 0).

@@ -110,3 +110,11 @@ setup() {
     [ "$status" -eq 5 ]
     [[ $output == *"cannot write"* ]]
 }
+
+@test "a folder that is not there is a mistake, and is named" {
+    for kind in byte word; do
+        run "$program" data build a.txt --tokenizer $kind --vocab-size 256 --out none/a
+        [ "$status" -eq 2 ]
+        [ "${lines[0]}" = 'shardlaunch: there is no folder "none" to write to' ]
+    done
+}

@@ -112,3 +112,16 @@ losses() { # ID: one a step, to the last digit
     [ "$status" -eq 2 ]
     [[ $output == *"is not below vocab_size 50"* ]]
 }
+
+@test "a token file is not trained on as if it were text" {
+    "$sl" data build "$T/text" --out "$T/text.tokens"
+    for kind in byte word; do
+        run train --set data.tokenizer=$kind --set data.vocab_size=256 --set 'data.train="text.tokens"'
+        [ "$status" -eq 2 ]
+        [[ $output == *'data.train: "'*'text.tokens" holds tokens, not text'* ]]
+        [[ $output == *'data.tokenizer = "uint16"'* ]]
+    done
+    run "$sl" data build "$T/text.tokens"
+    [ "$status" -eq 2 ]
+    [[ $output == *"holds tokens, not text"* ]]
+}
