@@ -1,4 +1,5 @@
 /* logs.c - what the ranks of a job printed */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +26,16 @@ static const struct sl_opt options[] = {
 
 struct seen {
     int over;
-    int64_t attempt, ranks;
+    int64_t attempt, ranks, bytes; /* bytes: printed so far */
 };
 
 static int look(void *u, const struct sl_job_row *r)
 {
-    *(struct seen *)u = (struct seen){!sl_state_live(r->state), r->attempts, r->ranks};
+    struct seen *s = u;
+
+    s->over = !sl_state_live(r->state);
+    s->attempt = r->attempts;
+    s->ranks = r->ranks;
     return 0;
 }
 
@@ -60,9 +65,9 @@ static void put_lines(struct log *l, int named, int last, struct sl_buf *out)
     sl_buf_drop(&l->line, l->line.len - left);
 }
 
-/* Print what is new in a log. 1: there was something, 0: nothing, -1. */
+/* Print what is new in a log, and count it. 1: there was something, 0: nothing, -1. */
 static int catch_up(struct sl_store *st, int64_t job, int64_t attempt, struct log *l, int named,
-                    int last, struct sl_err *err)
+                    int last, int64_t *bytes, struct sl_err *err)
 {
     struct sl_tail_query q = {job, attempt, l->rank, l->at, SL_TAIL_MAX};
     struct sl_tail t = {0};
@@ -76,6 +81,7 @@ static int catch_up(struct sl_store *st, int64_t job, int64_t attempt, struct lo
         l->at = t.end;
     sl_buf_init(&out, 16 << 20);
     put_lines(l, named, last && !any, &out);
+    *bytes += (int64_t)out.len;
     rc = out.len ? sl_print(&out, err) : 0;
     sl_buf_fini(&out);
     return rc ? -1 : any;
@@ -101,7 +107,7 @@ static int follow(struct sl_store *st, int64_t job, struct log *logs, int64_t n,
         for (int64_t i = 0; i < n; i++) {
             int rc;
 
-            while ((rc = catch_up(st, job, attempt, &logs[i], n > 1, last, err)) == 1)
+            while ((rc = catch_up(st, job, attempt, &logs[i], n > 1, last, &seen->bytes, err)) == 1)
                 any = 1;
             if (rc < 0)
                 return -1;
@@ -111,6 +117,22 @@ static int follow(struct sl_store *st, int64_t job, struct log *logs, int64_t n,
         if (!last)
             sl_clock_sleep_until(sl_clock_ns() + (int64_t)LOOK_MS * 1000000);
     }
+}
+
+static int no_rank(int64_t job, int64_t ranks, int64_t rank, struct sl_err *err)
+{
+    sl_fail(err, SL_USAGE, "job %" PRId64 " has no rank %" PRId64, job, rank);
+    return ranks > 1 ? sl_hint(err, "Its ranks are 0 to %" PRId64 ".", ranks - 1)
+                     : sl_hint(err, "Its only rank is 0.");
+}
+
+/* Ranks are silent when all is well: empty output is no mistake. */
+static void tell_silence(int64_t job, int64_t rank)
+{
+    if (rank >= 0)
+        sl_say("rank %" PRId64 " of job %" PRId64 " printed nothing", rank, job);
+    else
+        sl_say("the ranks of job %" PRId64 " printed nothing", job);
 }
 
 static int run(const struct sl_args *args, struct sl_err *err)
@@ -129,6 +151,10 @@ static int run(const struct sl_args *args, struct sl_err *err)
         sl_store_close(st);
         return rc < 0 ? -1 : sl_state_no_job(id);
     }
+    if (rank >= seen.ranks && seen.ranks > 0) {
+        sl_store_close(st);
+        return no_rank(id, seen.ranks, rank, err);
+    }
     if (rank < 0)
         n = seen.ranks > 0 ? seen.ranks : 1;
     logs = sl_calloc((size_t)n, sizeof *logs);
@@ -140,6 +166,8 @@ static int run(const struct sl_args *args, struct sl_err *err)
         rc = follow(st, id, logs, n, sl_args_given(args, "follow"), &seen, err);
         for (int64_t i = 0; i < n; i++)
             sl_buf_fini(&logs[i].line);
+        if (!rc && !seen.bytes)
+            tell_silence(id, rank);
     } else {
         rc = sl_fail(err, SL_SYSTEM, "cannot hold %lld logs", (long long)n);
     }

@@ -50,6 +50,7 @@ int sl_state_read(const struct sl_args *args, struct sl_store **ret, struct sl_e
         if (*ret)
             sweep(path);
     } else if (errno == ENOENT) {
+        sl_say("no run has made the database \"%s\" yet", path);
         free(path);
         return 0;
     } else {

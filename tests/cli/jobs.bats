@@ -19,6 +19,7 @@ teardown() {
     run --separate-stderr "$program" list --json
     [ "$status" -eq 0 ]
     [ "$output" = '[]' ]
+    [ "$stderr" = "shardlaunch: no run has made the database \"$T/state/t.db\" yet" ]
     for words in 'show 1' 'logs 1'; do
         run --separate-stderr "$program" $words
         [ "$status" -eq 4 ]
@@ -87,6 +88,25 @@ memory activations communication gradients optimizer parameters process total wo
     [ "${lines[41]}" = "[1] rank 1: line 1" ]
     run "$program" logs 3
     [ "$status" -eq 4 ]
+}
+
+@test "logs tells silence from a rank that the job does not have" {
+    seed 2 3
+    : >"$T/state/runs/1/attempt-1/rank-0.log"
+    run --separate-stderr "$program" logs 1 -r 0
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    [ "$stderr" = "shardlaunch: rank 0 of job 1 printed nothing" ]
+    : >"$T/state/runs/1/attempt-1/rank-1.log"
+    run --separate-stderr "$program" logs 1
+    [ "$stderr" = "shardlaunch: the ranks of job 1 printed nothing" ]
+    run --separate-stderr "$program" logs 2 -r 0
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    run "$program" logs 1 -r 2
+    [ "$status" -eq 2 ]
+    [ "${lines[0]}" = "shardlaunch: job 1 has no rank 2" ]
+    [ "${lines[1]}" = "hint: Its ranks are 0 to 1." ]
 }
 
 @test "logs -f goes on until the job is over, whole lines only" {
