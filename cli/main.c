@@ -77,6 +77,9 @@ static int unknown(const char *word, struct sl_err *err)
     near = sl_str_nearest(word, names, k);
     if (near >= 0)
         return sl_hint(err, "Did you mean \"%s\"?", names[near]);
+    if (word[0] == '-')
+        return sl_hint(err, "Options follow the job file or the subcommand, as in \"shardlaunch "
+                            "JOB.toml --set train.lr=3e-4\".");
     return sl_hint(err, "\"shardlaunch --help\" lists the subcommands.");
 }
 

@@ -69,8 +69,12 @@ struct sl_store *sl_store_open(const char *path, enum sl_store_mode mode, struct
         sl_hint(err, "the first run makes it; --db or SHARDLAUNCH_DB name another one");
         goto fail;
     }
-    if (mode == SL_STORE_WRITE && sl_fs_mkdirs(st->dir, 0700, err))
+    if (mode == SL_STORE_WRITE && sl_fs_mkdirs(st->dir, 0700, err)) {
+        sl_within(err, "the folder of the database \"%s\"", path);
+        sl_hint(err,
+                "SHARDLAUNCH_STATE names another folder for all files of runs, --db a database");
         goto fail;
+    }
     if (refuse_network(st->dir, err))
         goto fail;
     st->db = sl_db_open(path, mode == SL_STORE_WRITE ? SL_DB_WRITE : SL_DB_READ, err);

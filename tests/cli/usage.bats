@@ -94,6 +94,22 @@ hint: Did you mean "--json"?' ]
     [ "$(head -n1 said)" = 'shardlaunch: check: unknown option "-q"' ]
 }
 
+@test "an option before the job file: where options go" {
+    apart "$sl" --set train.lr=1 x.toml
+    [ "$status" -eq 2 ]
+    [ "$(head -n1 said)" = 'shardlaunch: unknown option "--set" before a subcommand' ]
+    [[ $(tail -n1 said) == "hint: Options follow the job file"* ]]
+}
+
+@test "a state folder that cannot be made: which, and how to name another" {
+    : >file
+    printf '[model]\nlayers=1\nheads=1\nwidth=8\ncontext=8\n[data]\ntrain="t"\n[train]\nsteps=1\nbatch=1\nlr=1\n' >a.toml
+    SHARDLAUNCH_DB= SHARDLAUNCH_STATE="$dir/file/state" apart "$sl" run a.toml
+    [ "$status" -eq 5 ]
+    [[ $(head -n1 said) == *"/file/state/shardlaunch.db\": "* ]]
+    [[ $(tail -n1 said) == *SHARDLAUNCH_STATE* ]]
+}
+
 @test "operands are counted and values are required" {
     apart "$sl" check
     [ "$status" -eq 2 ]
