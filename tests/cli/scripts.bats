@@ -109,3 +109,19 @@ END
     [ "$status" -eq 5 ]
     [[ $output == *"apt-get install"*"bible-kjv"* ]]
 }
+
+@test "the demo takes no words, and its text is a file" {
+    run tree/script/demo --help
+    [ "$status" -eq 0 ]
+    [[ ${lines[1]} == "usage: "* ]]
+    run tree/script/demo my.txt
+    [ "$status" -eq 2 ]
+    [[ $output == *"TEXT=FILE"* ]]
+    mkdir -p folder tree/examples
+    : >tree/examples/demo.toml
+    for text in folder none; do
+        TEXT=$text run tree/script/demo
+        [ "$status" -eq 2 ]
+        [ "${lines[-1]}" = "demo: TEXT=$text: no such file, or it cannot be read" ]
+    done
+}
