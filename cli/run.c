@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/page.h"
@@ -11,6 +12,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/proc.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "executor/data/dataset.h"
 #include "executor/plan.h"
 #include "launcher/launch.h"
@@ -61,7 +63,9 @@ struct run {
     struct sl_plan plan;
     struct sl_plan_limits limits;
     struct sl_dataset_files files;
-    int64_t steps, id;
+    int64_t steps, samples, id;
+    char checkpoints[SL_CKPT_PATH], from[SL_CKPT_PATH];
+    int lock; /* of the checkpoints' folder, -1: none; the agent inherits it */
     int refused; /* the plan does not fit */
 };
 
@@ -166,6 +170,7 @@ static int prepare_data(struct run *r, const char *state, struct sl_err *err)
     if (!ds)
         return -1;
     r->steps = sl_dataset_steps(ds, &r->job->train);
+    r->samples = sl_dataset_train_samples(ds);
     sl_dataset_close(ds);
     return 0;
 }
@@ -220,15 +225,39 @@ static int enter(struct run *r, struct sl_err *err)
     return rc;
 }
 
+/*
+ * Where checkpoints go and what to go on from; the folder is locked and tried now when the job means
+ * to write into it, else when a wish to stop makes the first one.
+ */
+static int checkpoints(struct run *r, struct sl_err *err)
+{
+    const struct sl_checkpoint_spec *spec = &r->job->checkpoint;
+    struct sl_ckpt_conf conf = {.dir = r->checkpoints,
+                                .text = r->text,
+                                .job = r->id,
+                                .steps = r->steps,
+                                .samples = r->samples};
+    int64_t step;
+
+    if (sl_ckpt_dir(r->job, r->id, r->folder, r->checkpoints, err)
+        || ((spec->every > 0 || spec->dir) && sl_ckpt_lock(r->checkpoints, &r->lock, err))
+        || sl_ckpt_pick(r->job, &conf, 1, r->from, &step, err))
+        return -1;
+    if (step && !sl_args_given(r->args, "quiet"))
+        sl_say("job %" PRId64 " goes on behind step %" PRId64 ", from %s", r->id, step, r->from);
+    return 0;
+}
+
 /* Nothing was started: the job is ours to end. */
 static void give_up(const struct run *r, const struct sl_err *why)
 {
+    int status = why->code == SL_USAGE ? SL_EXIT_USAGE : SL_EXIT_MACHINE;
     struct sl_err err = {0};
     struct sl_lease me;
     struct sl_store *st = sl_store_open(r->db, SL_STORE_WRITE, &err);
 
     if (!st || sl_lease_self(&me, &err)
-        || sl_jobs_end(st, r->id, &me, SL_FAILED, SL_EXIT_MACHINE, why->msg, &err))
+        || sl_jobs_end(st, r->id, &me, SL_FAILED, status, why->msg, &err))
         sl_say("job %" PRId64 " is not marked as failed: %s", r->id, err.msg);
     sl_store_close(st);
 }
@@ -267,6 +296,8 @@ static int launch(struct run *r, struct sl_err *err)
         .units = r->program->train->nunits,
         .arena_bytes = r->program->arena0,
         .data = r->files,
+        .checkpoints = r->checkpoints,
+        .from = r->from,
         .steps = r->steps,
         .out = 2,
         .show_logs = sl_args_given(r->args, "show-logs"),
@@ -302,12 +333,15 @@ static int check_alone(struct sl_err *err)
 
 static int run(const struct sl_args *args, struct sl_err *err)
 {
-    struct run r = {.args = args};
+    struct run r = {.args = args, .lock = -1};
     int status = -1;
 
     if (!check_alone(err) && !load(&r, err) && !plan(&r, err) && !enter(&r, err)) {
         announce(&r);
-        status = launch(&r, err);
+        if (checkpoints(&r, err))
+            give_up(&r, err);
+        else
+            status = launch(&r, err);
     } else if (r.refused) {
         sl_say_error(err);
         status = SL_EXIT_MEMORY;
@@ -317,6 +351,8 @@ static int run(const struct sl_args *args, struct sl_err *err)
     free(r.text);
     free(r.db);
     free(r.folder);
+    if (r.lock >= 0)
+        close(r.lock);
     return status;
 }
 

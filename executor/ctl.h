@@ -42,6 +42,7 @@ struct sl_ctl_rank {
     /* partial results: written by the rank before a barrier, read by all after it */
     double loss, eval_loss, eval_tokens;
     uint32_t stop;     /* this rank saw the stop flag before the step's merge */
+    _Atomic uint64_t saved; /* step << 1 | ok: this rank's shard of a checkpoint, see saver.h */
     int32_t bad_param; /* first parameter whose gradient is not finite in my shard, -1: none */
 };
 
@@ -52,6 +53,7 @@ struct sl_ctl {
     uint32_t magic, version;
     int32_t ranks, units;
     _Alignas(64) _Atomic uint32_t stop; /* agent: leave after this step; the number of the signal */
+    _Atomic int64_t checkpoint; /* step of the last complete one of this attempt, 0: none */
     _Alignas(64) _Atomic int32_t culprit; /* first rank that failed, -1: none known */
     _Alignas(64) _Atomic uint32_t arrived;
     _Alignas(64) _Atomic uint32_t epoch; /* futex: + 2 a barrier; bit 0: the attempt is over */

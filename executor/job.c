@@ -207,6 +207,15 @@ out:
     return rc;
 }
 
+static int expand_resume(struct sl_job *job, const char *folder, struct sl_err *err)
+{
+    const char **resume = &job->checkpoint.resume;
+
+    if (!strcmp(*resume, "auto") || !strcmp(*resume, "never"))
+        return 0;
+    return expand(job, folder, resume, err);
+}
+
 static int check_name(const struct sl_job *job, const struct sl_conf *c, struct sl_err *err)
 {
     for (const char *p = job->name; *p; p++)
@@ -247,7 +256,8 @@ static struct sl_job *make(const char *text, size_t n, const char *file, const c
         goto fail;
     }
     if (check_name(job, c, err) || check_all(job, c, err) ||
-        expand(job, folder, &job->data.train, err) || expand(job, folder, &job->data.valid, err))
+        expand(job, folder, &job->data.train, err) || expand(job, folder, &job->data.valid, err) ||
+        expand(job, folder, &job->checkpoint.dir, err) || expand_resume(job, folder, err))
         goto fail;
     sl_conf_destroy(c);
     return job;

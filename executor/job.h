@@ -69,6 +69,13 @@ struct sl_failure_spec {
     enum sl_on_nan on_nan; /* a loss or gradient that is not finite: fail, or leave the step out */
 };
 
+struct sl_checkpoint_spec {
+    const char *dir;    /* NULL: in the run's folder; may hold {id} */
+    int64_t every;      /* steps; 0: only when the run is asked to stop */
+    int64_t keep;       /* complete ones; 0: all */
+    const char *resume; /* "auto", "never" or a path */
+};
+
 struct sl_job {
     const char *name; /* default: the file's base name without .toml */
     const char *file; /* as given, for messages */
@@ -76,6 +83,7 @@ struct sl_job {
     struct sl_model_spec model;
     struct sl_data_spec data;
     struct sl_train_spec train;
+    struct sl_checkpoint_spec checkpoint;
     struct sl_failure_spec failure;
     struct sl_arena *arena; /* owns every string */
 };

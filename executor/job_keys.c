@@ -28,8 +28,6 @@ static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
 static const char *const recomputes[] = {"none", "unit", NULL};
 static const char *const on_nan[] = {"stop", "skip", NULL};
 
-static const char no_checkpoints[] = "this version writes and reads no checkpoints";
-
 static const char *no_device(const char *text)
 {
     return strcmp(text, "cuda") ? NULL : "this version has no CUDA back end; use \"cpu\"";
@@ -130,14 +128,16 @@ static const struct sl_conf_opt keys[] = {
     {.key = "train.eval_samples", .type = SL_CONF_INT, .at = AT(train.eval_samples), .max = 1e12,
      .def = "0", .help = "Samples of an evaluation; 0: all."},
 
-    {.key = "checkpoint.dir", .type = SL_CONF_ABSENT, .why_not = no_checkpoints,
-     .help = "Where checkpoints go."},
-    {.key = "checkpoint.every", .type = SL_CONF_ABSENT, .why_not = no_checkpoints,
-     .help = "How often one is written."},
-    {.key = "checkpoint.keep", .type = SL_CONF_ABSENT, .why_not = no_checkpoints,
-     .help = "How many are kept."},
-    {.key = "checkpoint.resume", .type = SL_CONF_ABSENT, .why_not = no_checkpoints,
-     .help = "Where to go on from."},
+    {.key = "checkpoint.dir", .type = SL_CONF_STR, .at = AT(checkpoint.dir), .max = 900,
+     .def = "\"\"",
+     .help = "Folder of checkpoints, may hold {id} and {name}; default: in the run's own folder."},
+    {.key = "checkpoint.every", .type = SL_CONF_INT, .at = AT(checkpoint.every), .max = 1e9,
+     .def = "0", .help = "Steps between checkpoints; 0: only when asked to stop."},
+    {.key = "checkpoint.keep", .type = SL_CONF_INT, .at = AT(checkpoint.keep), .max = 1e9,
+     .def = "3", .help = "Complete checkpoints that are kept, the newest; 0: all."},
+    {.key = "checkpoint.resume", .type = SL_CONF_STR, .at = AT(checkpoint.resume), .min = 1,
+     .max = 900, .def = "\"auto\"",
+     .help = "Go on from: auto (the newest in dir, if any), never, or a checkpoint's path."},
 
     {.key = "failure.max_restarts", .type = SL_CONF_INT, .at = AT(failure.max_restarts),
      .max = 1000, .def = "0", .help = "New attempts after a failure. This version makes none."},

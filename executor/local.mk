@@ -26,6 +26,18 @@ libexecutor_a_SOURCES = \
 	%D%/run.c %D%/run.h \
 	%D%/reporter.c %D%/reporter.h \
 	%D%/memory.c %D%/memory.h \
+	%D%/checkpoint/checkpoint.h \
+	%D%/checkpoint/safetensors.c %D%/checkpoint/safetensors.h \
+	%D%/checkpoint/layout.c %D%/checkpoint/layout.h \
+	%D%/checkpoint/manifest.c %D%/checkpoint/manifest.h \
+	%D%/checkpoint/fits.c \
+	%D%/checkpoint/folder.c %D%/checkpoint/folder.h \
+	%D%/checkpoint/pick.c \
+	%D%/checkpoint/reader.c %D%/checkpoint/reader.h \
+	%D%/checkpoint/load.c \
+	%D%/checkpoint/shard_file.c %D%/checkpoint/shard_file.h \
+	%D%/checkpoint/commit.c %D%/checkpoint/commit.h \
+	%D%/checkpoint/saver.c %D%/checkpoint/saver.h \
 	%D%/train.c %D%/train.h \
 	%D%/wireup.c %D%/wireup.h \
 	%D%/rank.c %D%/rank.h

@@ -155,6 +155,7 @@ static int open_data(struct rank *k, struct sl_err *err)
 {
     struct sl_dataset_spec spec;
 
+    k->start.checkpoints[SL_CKPT_PATH - 1] = k->start.from[SL_CKPT_PATH - 1] = 0;
     k->start.data.train[SL_DATASET_PATH - 1] = k->start.data.valid[SL_DATASET_PATH - 1] = 0;
     spec = sl_dataset_spec(k->job, &k->start.data);
     k->data = sl_dataset_open(&spec, err);
@@ -185,6 +186,15 @@ static int valid_sample(const void *from, int64_t index, int32_t *ids, int32_t *
 
 static int train(struct rank *k, struct sl_err *err)
 {
+    struct sl_rank_start *s = &k->start;
+    struct sl_ckpt_conf checkpoint = {
+        .dir = s->checkpoints,
+        .from = *s->from ? s->from : NULL,
+        .text = k->text,
+        .job = s->job,
+        .steps = sl_dataset_steps(k->data, &k->job->train),
+        .samples = sl_dataset_train_samples(k->data),
+    };
     struct sl_training t = {
         .job = k->job,
         .program = k->program,
@@ -195,7 +205,8 @@ static int train(struct rank *k, struct sl_err *err)
                     .valid = valid_sample,
                     .from = k->data,
                     .valid_samples = sl_dataset_valid_samples(k->data)},
-        .steps = sl_dataset_steps(k->data, &k->job->train),
+        .steps = checkpoint.steps,
+        .checkpoint = *s->checkpoints ? &checkpoint : NULL,
         .report = sl_reporter_send,
         .report_to = &k->reporter,
     };

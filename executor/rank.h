@@ -14,12 +14,13 @@
 
 #include <stdint.h>
 
+#include "executor/checkpoint/checkpoint.h"
 #include "executor/data/dataset.h"
 #include "executor/job.h"
 
 enum {
     SL_RANK_MAGIC = 0x4b4e5253, /* "SRNK" */
-    SL_RANK_VERSION = 1,
+    SL_RANK_VERSION = 2,
     SL_RANK_MAX_TEXT = 1 << 20, /* bytes of a job's text */
 };
 
@@ -35,6 +36,8 @@ struct sl_rank_start {
     int32_t ctl_fd;        /* memfd of the node's struct sl_ctl */
     int32_t report_fd;     /* SEQPACKET, non-blocking use; -1: no reports wanted */
     int32_t arena_fd[SL_MAX_RANKS]; /* by local rank, mine included */
+    char checkpoints[SL_CKPT_PATH]; /* folder of the run's checkpoints; "": none are written */
+    char from[SL_CKPT_PATH];        /* checkpoint to go on from; "": from the beginning */
     struct sl_dataset_files data; /* of sl_dataset_prepare(), called before ranks start */
     uint32_t text_bytes;   /* of the job text that follows */
 };

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "executor/checkpoint/folder.h"
+#include "executor/checkpoint/saver.h"
 #include "executor/memory.h"
 
 struct loop {
@@ -15,6 +17,8 @@ struct loop {
     int64_t micro_batch, accum, context;
     int32_t *ids, *targets; /* in the arena of the graph that is next */
     struct sl_memory memory;
+    struct sl_saver *saver; /* NULL: no checkpoints */
+    int64_t saved;          /* last step whose save began, or that was resumed from */
     double data_s; /* of this step */
 };
 
@@ -80,6 +84,8 @@ static int one_step(struct loop *l, struct sl_err *err)
         if (load(l, err) || sl_run_ops(r, 0, g->opt_start, err))
             return -1;
     }
+    if (l->saver)
+        sl_saver_settle(l->saver, r); /* the optimizer changes what it reads */
     return sl_run_ops(r, g->opt_start, g->nops, err);
 }
 
@@ -192,7 +198,76 @@ static int eval_due(const struct sl_training *t, int64_t s)
     return s == t->steps || (t->job->train.eval_every > 0 && s % t->job->train.eval_every == 0);
 }
 
-static int start(struct loop *l, struct sl_err *err)
+/* --- checkpoints ------------------------------------------------------------------------------ */
+
+/* What has become of a save, once it is known. */
+static void tell_saved(struct loop *l)
+{
+    const struct sl_training *t = l->t;
+    struct sl_saved s;
+
+    if (!l->saver || !sl_saver_poll(l->saver, &s))
+        return;
+    if (!s.ok && *s.text)
+        sl_report_event(t->report, t->report_to, s.step, "warning",
+                        "no checkpoint of step %lld: %s; training goes on", (long long)s.step,
+                        s.text);
+    if (t->comm->rank)
+        return;
+    metric(t, s.step, "ckpt_ms", s.stall_ms);
+    if (s.ok)
+        sl_report_event(t->report, t->report_to, s.step, "checkpoint",
+                        "step %lld: %.1f MB in %.2f s (%.0f MB/s), training waited %.0f ms: %s",
+                        (long long)s.step, 1e-6 * (double)s.bytes, s.seconds,
+                        1e-6 * (double)s.bytes / s.seconds, s.stall_ms, s.text);
+    if (*s.warning)
+        sl_report_event(t->report, t->report_to, s.step, "warning",
+                        "cannot remove an old checkpoint: %s", s.warning);
+}
+
+static int save_due(const struct loop *l, int64_t s, int stopped)
+{
+    int64_t every = l->t->job->checkpoint.every;
+
+    if (!l->saver || s == l->saved)
+        return 0;
+    return stopped || (every > 0 && (s % every == 0 || s == l->t->steps));
+}
+
+static void finish_save(struct loop *l)
+{
+    if (!l->saver)
+        return;
+    sl_saver_finish(l->saver, &l->run);
+    tell_saved(l);
+}
+
+static void save(struct loop *l, int64_t step)
+{
+    finish_save(l);
+    take(l, l->t->program->train);
+    sl_saver_start(l->saver, &l->run, step);
+    l->saved = step;
+}
+
+/* Parameters and optimizer state: from a checkpoint, or new. *done: the steps behind them. */
+static int first_state(struct loop *l, int64_t *done, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+
+    *done = 0;
+    if (!t->checkpoint || !t->checkpoint->from)
+        return sl_run_init(&l->run, t->job->train.seed, err);
+    if (sl_ckpt_load(&l->run, t->job, t->checkpoint, done, err))
+        return -1;
+    l->saved = *done;
+    if (!t->comm->rank)
+        sl_report_event(t->report, t->report_to, *done, "resume", "goes on behind step %lld, from %s",
+                        (long long)*done, t->checkpoint->from);
+    return 0;
+}
+
+static int start(struct loop *l, int64_t *done, struct sl_err *err)
 {
     const struct sl_training *t = l->t;
     struct sl_comm *c = t->comm;
@@ -201,19 +276,28 @@ static int start(struct loop *l, struct sl_err *err)
     if (t->poison)
         memset(t->arena, 0xff, (size_t)(c->rank ? t->program->arena : t->program->arena0));
     take(l, t->program->train);
-    if (sl_run_init(&l->run, t->job->train.seed, err))
+    if (first_state(l, done, err))
         return -1;
+    if (t->checkpoint) {
+        if (!c->rank && sl_ckpt_sweep(t->checkpoint->dir, err)) /* what a killed save has left */
+            return -1;
+        l->saver = sl_saver_open(t->checkpoint, t->job, t->program, err);
+        if (!l->saver)
+            return -1;
+    }
     return c->n > 1 ? sl_comm_barrier(c, SL_WAIT_START, -1, err) : 0;
 }
 
 static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
 {
     const struct sl_training *t = l->t;
+    int64_t first;
 
-    if (start(l, err))
+    if (start(l, &ret->step, err))
         return -1;
-    sl_memory_plan(&l->memory, 0);
-    for (int64_t s = 1; s <= t->steps && !ret->stopped; s++) {
+    first = ret->step + 1;
+    sl_memory_plan(&l->memory, ret->step);
+    for (int64_t s = first; s <= t->steps && !ret->stopped; s++) {
         l->run.step = s;
         if (step(l, err)) {
             ret->diverged = l->run.merge.bad_rank >= 0;
@@ -224,10 +308,14 @@ static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
         ret->norm = l->run.merge.norm;
         ret->skipped = l->run.skipped;
         ret->stopped = l->run.merge.stop && s < t->steps;
+        tell_saved(l);
+        if (save_due(l, s, ret->stopped))
+            save(l, s);
         if (!ret->stopped && eval_due(t, s) && evaluate(l, &ret->valid_loss, err))
             return -1;
-        sl_memory_process(&l->memory, s, s == 1);
+        sl_memory_process(&l->memory, s, s == first);
     }
+    finish_save(l);
     sl_memory_process(&l->memory, ret->step, 1);
     sl_memory_plan(&l->memory, ret->step);
     return 0;
@@ -257,6 +345,7 @@ int sl_train(const struct sl_training *t, struct sl_trained *ret, struct sl_err 
     *ret = (struct sl_trained){.loss = NAN, .norm = NAN, .valid_loss = NAN};
     sl_memory_init(&l.memory, t->job, t->program, t->comm->rank, t->report, t->report_to);
     rc = steps(&l, ret, err);
+    sl_saver_close(l.saver);
     sl_ctl_mark(t->comm->ctl, t->comm->rank, t->comm->collective, ret->step,
                 rc             ? SL_PHASE_FAILED
                 : ret->stopped ? SL_PHASE_STOPPED

@@ -7,10 +7,15 @@
  * All ranks of a job call it at the same time with the same job and program. Step s (from 1) takes
  * samples (s - 1) batch ... s batch - 1 of the run's order, whatever the number of ranks. Validation
  * counts every chosen sample once; a last round that is not full is padded with masked samples.
+ *
+ * With checkpoints, the first step is the one behind the checkpoint's. One is written every
+ * checkpoint.every steps, behind the last step then, and behind the step at which the agent's wish to
+ * stop is met. A save that fails is an event; training goes on.
  */
 
 #include <stdint.h>
 
+#include "executor/checkpoint/checkpoint.h"
 #include "executor/comm.h"
 #include "executor/job.h"
 #include "executor/program.h"
@@ -37,13 +42,14 @@ struct sl_training {
     int64_t steps;
     sl_report_f *report; /* NULL: nobody listens */
     void *report_to;
+    const struct sl_ckpt_conf *checkpoint; /* NULL: none are read or written */
     int poison;          /* tests: see run.h */
     void (*after)(void *user, struct sl_run *r, int op); /* tests: see run.h */
     void *after_user;
 };
 
 struct sl_trained {
-    int64_t step;   /* last finished step */
+    int64_t step;    /* last finished step, also of what was resumed */
     int64_t skipped; /* steps left out because they were not finite (failure.on_nan) */
     int stopped;    /* left behind a step because the agent asked for it */
     int diverged;   /* loss or gradient is not finite: the error says where */

@@ -409,6 +409,8 @@ static int open_local(struct agent *a, struct sl_err *err)
         .hang_timeout = hang > 0 ? hang + RANK_PATIENCE_S : 0,
         .arena_bytes = l->arena_bytes,
         .job_text = l->job_text,
+        .checkpoints = l->checkpoints,
+        .from = l->from,
         .data = l->data,
     };
     char host[64] = "", nspace[160];

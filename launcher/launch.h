@@ -30,6 +30,8 @@ struct sl_launch {
     int units;                    /* of the program: the control block's size follows */
     int64_t arena_bytes;          /* of each rank, the plan's total */
     struct sl_dataset_files data; /* of sl_dataset_prepare() */
+    const char *checkpoints;      /* sl_ckpt_dir(), locked by the caller; NULL: none are written */
+    const char *from;             /* sl_ckpt_pick() for the first attempt; NULL or "": none */
     int64_t steps;                /* planned; 0: not known */
     int out;                      /* descriptor for people: messages and progress (stderr) */
     int show_logs, quiet;         /* ranks' lines to `out`; only failures to `out` */

@@ -135,6 +135,8 @@ static int make_start(const struct sl_local *l, int rank, int report, struct sl_
     };
     int fd = memfd_create("shardlaunch-start", MFD_CLOEXEC);
 
+    snprintf(s.checkpoints, sizeof s.checkpoints, "%s", c->checkpoints ? c->checkpoints : "");
+    snprintf(s.from, sizeof s.from, "%s", c->from ? c->from : "");
     for (int i = 0; i < SL_MAX_RANKS; i++)
         s.arena_fd[i] = l->r[i].arena;
     if (fd < 0 || pwrite(fd, &s, sizeof s, 0) != sizeof s

@@ -26,6 +26,7 @@ struct sl_local_conf {
     double hang_timeout; /* seconds, as executor/rank.h means it */
     int64_t arena_bytes; /* of each rank */
     const char *job_text;
+    const char *checkpoints, *from; /* as executor/rank.h means them; NULL: "" */
     struct sl_dataset_files data;
 };
 

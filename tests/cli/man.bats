@@ -138,5 +138,6 @@ complete_at() { # WORD...: the last one is being typed
     [ "$(complete_at job.toml --strategy zero3)" = zero3 ]
     [ "$(complete_at run --strategy = zero3)" = zero3 ]
     [ "$(complete_at run -s train.warm)" = train.warmup= ]
-    ! complete_at run --set checkpoint | grep -q .
+    complete_at run --set checkpoint.ev | grep -qx checkpoint.every=
+    ! complete_at run --set notify | grep -q .
 }

@@ -1,6 +1,6 @@
 # a job of ranks, as threads or processes of a test
 check_LIBRARIES += %D%/libteam.a
-%C%_libteam_a_SOURCES = %D%/team.c %D%/team.h
+%C%_libteam_a_SOURCES = %D%/team.c %D%/team.h %D%/saved.c %D%/saved.h
 if HAVE_CMOCKA
 check_PROGRAMS += %D%/bits.t
 TESTS += %D%/bits.t
@@ -12,6 +12,11 @@ TESTS += %D%/faults.t
 %C%_faults_t_SOURCES = %D%/test_faults.c
 %C%_faults_t_LDADD = %D%/libteam.a $(test_libs)
 nodist_EXTRA_%C%_faults_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/checkpoint.t
+TESTS += %D%/checkpoint.t
+%C%_checkpoint_t_SOURCES = %D%/test_checkpoint.c
+%C%_checkpoint_t_LDADD = %D%/libteam.a $(test_libs)
+nodist_EXTRA_%C%_checkpoint_t_SOURCES = dummy.cxx
 check_PROGRAMS += %D%/traffic.t
 TESTS += %D%/traffic.t
 %C%_traffic_t_SOURCES = %D%/test_traffic.c

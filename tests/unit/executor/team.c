@@ -292,6 +292,7 @@ static int rank_main(struct seat *s)
         .steps = s->t->job.train.steps,
         .report = listen_to,
         .report_to = s,
+        .checkpoint = s->t->checkpoint,
         .poison = s->t->poison,
         .after = s->t->bad_to ? spoil : NULL,
         .after_user = s,

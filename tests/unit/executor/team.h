@@ -19,6 +19,7 @@ enum { TEAM_STEPS = 32, TEAM_TEXT = 512 };
 struct team {
     struct sl_job job; /* strategy, sizes, steps */
     int ranks;
+    const struct sl_ckpt_conf *checkpoint; /* NULL: none */
     int processes; /* 0: threads */
     int poison;
     int flags;       /* of sl_program_make */

@@ -135,12 +135,12 @@ static const struct wrong wrongs[] = {
      "\"byte\", \"word\" and \"uint16\" only", ""},
     {5, "layers = 2\ninit = \"gpt2\"",
      "job.toml:6:1: model.init: this version starts from random weights only", ""},
-    {14, "lr = 1\n[checkpoint]\nevery = 100",
-     "job.toml:16:1: checkpoint.every: this version writes and reads no checkpoints", ""},
     {14, "lr = 1\n[failure]\nmax_restarts = 3",
      "job.toml:16:16: failure.max_restarts is 3: this version restarts nothing; use 0", ""},
     {14, "lr = 1\n[notify]\nwebhook = \"x\"",
      "job.toml:16:1: notify.webhook: this version sends no notifications", ""},
+    {14, "lr = 1\n[checkpoint]\nresume = \"\"",
+     "job.toml:16:10: checkpoint.resume is \"\"; use a text of 1 to 900 bytes", ""},
     /* what does not go together */
     {6, "heads = 5", "job.toml:6:9: model.heads is 5, which does not divide model.width 64",
      "The nearest smaller number of heads that does is 4."},
@@ -209,6 +209,7 @@ static void right_files_pass(void **state)
         {14, "lr = 1\ngrad_clip = 0\nwarmup = 20\nschedule = \"cosine\"\nmin_lr = 1"},
         {14, "lr = 1\n[failure]\nmax_restarts = 0\nhang_timeout = \"500ms\"\non_nan = \"stop\""},
         {14, "lr = 1\nrecompute = \"unit\"\n[checkpoint]\n"},
+        {14, "lr = 1\n[checkpoint]\ndir = \"x/{id}\"\nevery = 100\nkeep = 0\nresume = \"y\""},
     };
     char text[2000];
 
