@@ -87,6 +87,11 @@ static int print_attempt(void *u, const struct sl_attempt_row *r)
         sl_buf_printf(c->b, "  status %lld", (long long)r->exit_status);
     sl_buf_printf(c->b, "  process %lld on %s  %s\n", (long long)r->pid, r->host,
                   escape(reason, r->reason));
+    if (r->resumed_step > 0)
+        sl_buf_printf(c->b, "     resumed behind step %lld from %s\n", (long long)r->resumed_step,
+                      escape(reason, r->resumed_from));
+    else if (r->resumed_step == 0 && r->attempt > 1)
+        sl_buf_str(c->b, "     began at the first step: no checkpoint\n");
     return 0;
 }
 

@@ -23,7 +23,8 @@ enum {
     WARN_MS = 600000, /* a database that comes and goes is not told more often */
 };
 
-enum what { REPORT, RANK_END };
+enum what { REPORT, RANK_END, RESUMED, NEXT };
+enum { RESERVED = 16 }; /* places that only NEXT and RESUMED may take */
 
 struct record {
     enum what what;
@@ -32,12 +33,20 @@ struct record {
         struct {
             int rank, exit_status;
         } end;
+        struct {
+            int64_t step;
+            char from[400];
+        } resumed;
+        struct {
+            int exit_status;
+            char reason[400];
+        } next;
     } u;
 };
 
 /* The newest state that the agent told; those before it are history that events tell. */
 struct state {
-    int fresh;
+    int fresh, attempt;
     enum sl_state to;
     char reason[200];
 };
@@ -53,7 +62,6 @@ struct sl_recorder {
     struct sl_writer *writer;
     struct sl_lease me;
     int64_t job;
-    int attempt;
     pthread_t thread;
     int started;
 
@@ -61,14 +69,16 @@ struct sl_recorder {
     pthread_cond_t more;
     struct list queue;
     struct state state;
+    int attempt; /* that callers are in; `writing` follows */
     int64_t max, stride, dropped, told, written, in_batch;
     int64_t oldest; /* monotonic ns when the first record of the queue came */
     int64_t warned; /* monotonic ns of the last warning */
     int stop, failing;
     char notice[600];
 
-    struct list batch; /* the thread's own, and so is: */
+    struct list batch; /* the thread's own, and so are: */
     struct state moving;
+    int writing, begun; /* attempt that rows go to; that the store knows */
 };
 
 /* A sample or a metric can be missed; everything else is news. */
@@ -98,14 +108,15 @@ static void thin(struct sl_recorder *r)
     }
 }
 
-static int put(struct sl_recorder *r, const struct record *rec)
+/* Called with the lock. */
+static int put_locked(struct sl_recorder *r, const struct record *rec)
 {
+    int64_t room = rec->what == NEXT || rec->what == RESUMED ? r->max + RESERVED : r->max;
     int rc = -1;
 
-    pthread_mutex_lock(&r->lock);
-    if (r->queue.n == r->max)
+    if (r->queue.n >= r->max)
         thin(r);
-    if (r->queue.n < r->max && !off_stride(rec, r->stride)) {
+    if (r->queue.n < room && !off_stride(rec, r->stride)) {
         if (!r->queue.n)
             r->oldest = sl_clock_ns();
         r->queue.v[r->queue.n++] = *rec;
@@ -115,6 +126,15 @@ static int put(struct sl_recorder *r, const struct record *rec)
     } else {
         r->dropped++;
     }
+    return rc;
+}
+
+static int put(struct sl_recorder *r, const struct record *rec)
+{
+    int rc;
+
+    pthread_mutex_lock(&r->lock);
+    rc = put_locked(r, rec);
     pthread_mutex_unlock(&r->lock);
     return rc;
 }
@@ -188,10 +208,35 @@ void sl_recorder_rank_end(struct sl_recorder *r, int rank, int exit_status)
     put(r, &rec);
 }
 
+void sl_recorder_resumed(struct sl_recorder *r, int64_t step, const char *from)
+{
+    struct record rec = {.what = RESUMED, .u.resumed = {.step = step}};
+
+    snprintf(rec.u.resumed.from, sizeof rec.u.resumed.from, "%s", from);
+    put(r, &rec);
+}
+
+int sl_recorder_next(struct sl_recorder *r, int exit_status, const char *reason)
+{
+    struct record rec = {.what = NEXT, .u.next = {.exit_status = exit_status}};
+    int rc;
+
+    snprintf(rec.u.next.reason, sizeof rec.u.next.reason, "%s", reason);
+    pthread_mutex_lock(&r->lock);
+    rc = put_locked(r, &rec);
+    if (!rc) {
+        r->attempt++;
+        r->state.fresh = 0; /* it was about the attempt that is over */
+    }
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
 void sl_recorder_state(struct sl_recorder *r, enum sl_state state, const char *reason)
 {
     pthread_mutex_lock(&r->lock);
     r->state.fresh = 1;
+    r->state.attempt = r->attempt;
     r->state.to = state;
     snprintf(r->state.reason, sizeof r->state.reason, "%s", reason ? reason : "");
     pthread_cond_signal(&r->more);
@@ -218,9 +263,14 @@ void sl_recorder_count(struct sl_recorder *r, struct sl_recorder_count *ret)
     pthread_mutex_unlock(&r->lock);
 }
 
-int sl_recorder_attempt(const struct sl_recorder *r)
+int sl_recorder_attempt(struct sl_recorder *r)
 {
-    return r->attempt;
+    int n;
+
+    pthread_mutex_lock(&r->lock);
+    n = r->attempt;
+    pthread_mutex_unlock(&r->lock);
+    return n;
 }
 
 static int write_report(struct sl_recorder *r, const struct sl_report *p, struct sl_err *err)
@@ -256,25 +306,73 @@ static int write_report(struct sl_recorder *r, const struct sl_report *p, struct
     }
 }
 
-/* The rows of the batch in one transaction; it stays in memory when that fails. */
-static int write_rows(struct sl_recorder *r, struct sl_err *err)
+static int write_row(struct sl_recorder *r, const struct record *rec, struct sl_err *err)
+{
+    switch (rec->what) {
+    case REPORT:
+        return write_report(r, &rec->u.report, err);
+    case RANK_END:
+        return sl_writer_rank_end(r->writer, rec->u.end.rank, rec->u.end.exit_status, err);
+    case RESUMED:
+        return sl_writer_resumed(r->writer, rec->u.resumed.step, rec->u.resumed.from, err);
+    case NEXT:
+        break;
+    }
+    return sl_fail(err, SL_BUG, "a record without a row");
+}
+
+/* The first n rows of the batch in one transaction; they stay in memory when that fails. */
+static int write_rows(struct sl_recorder *r, int64_t n, struct sl_err *err)
 {
     if (sl_writer_begin(r->writer, err))
         return -1;
-    for (int64_t i = 0; i < r->batch.n; i++) {
-        const struct record *rec = &r->batch.v[i];
-        int rc = 0;
-
-        if (rec->what == REPORT)
-            rc = write_report(r, &rec->u.report, err);
-        else
-            rc = sl_writer_rank_end(r->writer, rec->u.end.rank, rec->u.end.exit_status, err);
-        if (rc) {
+    for (int64_t i = 0; i < n; i++) {
+        if (write_row(r, &r->batch.v[i], err)) {
             sl_writer_rollback(r->writer);
             return -1;
         }
     }
     return sl_writer_commit(r->writer, err);
+}
+
+static void drop_front(struct sl_recorder *r, int64_t n)
+{
+    memmove(r->batch.v, r->batch.v + n, (size_t)(r->batch.n - n) * sizeof *r->batch.v);
+    pthread_mutex_lock(&r->lock);
+    r->written += n;
+    r->batch.n -= n;
+    r->in_batch = r->batch.n;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The first record of the batch is a NEXT: two steps, each done once. */
+static int write_next(struct sl_recorder *r, struct sl_err *err)
+{
+    const struct record *rec = &r->batch.v[0];
+
+    if (r->begun == r->writing
+        && sl_jobs_next(r->st, r->job, &r->me, rec->u.next.exit_status, rec->u.next.reason,
+                        &r->begun, err))
+        return -1;
+    if (sl_writer_attempt(r->writer, r->begun, err))
+        return -1;
+    r->writing = r->begun;
+    return 0;
+}
+
+/* What is written leaves the batch, attempt by attempt. */
+static int write_all(struct sl_recorder *r, struct sl_err *err)
+{
+    while (r->batch.n) {
+        int64_t n = 0;
+
+        while (n < r->batch.n && r->batch.v[n].what != NEXT)
+            n++;
+        if (n ? write_rows(r, n, err) : write_next(r, err))
+            return -1;
+        drop_front(r, n ? n : 1);
+    }
+    return 0;
 }
 
 /* Leave a line for the agent, at most one in ten minutes unless it is the first of its kind. */
@@ -293,7 +391,9 @@ static void warn(struct sl_recorder *r, const struct sl_err *err, const char *th
 /* -1: try again. A state that is not ours to set is told and let go: rows are still written. */
 static int write_state(struct sl_recorder *r, struct sl_err *err)
 {
-    if (r->moving.fresh
+    if (r->moving.fresh && r->moving.attempt > r->writing)
+        return 0; /* its rows come first */
+    if (r->moving.fresh && r->moving.attempt == r->writing
         && sl_jobs_move(r->st, r->job, &r->me, r->moving.to, r->moving.reason, err)) {
         if (err->code != SL_USAGE)
             return -1;
@@ -308,8 +408,6 @@ static void wrote(struct sl_recorder *r)
     int64_t lost;
 
     pthread_mutex_lock(&r->lock);
-    r->written += r->batch.n;
-    r->batch.n = r->in_batch = 0;
     r->failing = 0;
     r->stride = 1;
     lost = r->dropped - r->told;
@@ -326,7 +424,7 @@ static int write_batch(struct sl_recorder *r)
 {
     struct sl_err err = {0};
 
-    if (write_state(r, &err) || (r->batch.n && write_rows(r, &err))) {
+    if (write_state(r, &err) || write_all(r, &err) || write_state(r, &err)) {
         warn(r, &err, "it goes on: events are kept in memory, samples are thinned");
         pthread_mutex_lock(&r->lock);
         r->failing = 1;
@@ -443,8 +541,8 @@ struct sl_recorder *sl_recorder_open(const struct sl_recorder_conf *conf, struct
     r->job = conf->job;
     r->stride = 1;
     r->max = conf->queue ? conf->queue : QUEUE;
-    r->queue.v = sl_calloc((size_t)r->max, sizeof *r->queue.v);
-    r->batch.v = sl_calloc((size_t)r->max, sizeof *r->batch.v);
+    r->queue.v = sl_calloc((size_t)r->max + RESERVED, sizeof *r->queue.v);
+    r->batch.v = sl_calloc((size_t)r->max + RESERVED, sizeof *r->batch.v);
     if (!r->queue.v || !r->batch.v) {
         sl_fail(err, SL_SYSTEM, "cannot hold the recorder's queue: %s", strerror(errno));
         goto fail;
@@ -453,6 +551,7 @@ struct sl_recorder *sl_recorder_open(const struct sl_recorder_conf *conf, struct
         || sl_jobs_begin(r->st, r->job, &r->me, conf->from, &r->attempt, err)
         || !(r->writer = sl_writer_create(r->st, r->job, r->attempt, err)))
         goto fail;
+    r->writing = r->begun = r->attempt;
     sl_store_timeout(r->st, TIMEOUT_MS);
     if (start(r, err))
         goto fail;

@@ -35,7 +35,16 @@ struct sl_recorder_conf {
  */
 struct sl_recorder *sl_recorder_open(const struct sl_recorder_conf *conf, struct sl_err *err);
 
-int sl_recorder_attempt(const struct sl_recorder *r); /* from 1 */
+int sl_recorder_attempt(struct sl_recorder *r); /* from 1: that of what is put now */
+
+/*
+ * The attempt has failed (exit_status, reason), and the next one begins: what is put from now on is
+ * its own. Never waits. -1: there is no room even for that; then nothing has changed.
+ */
+int sl_recorder_next(struct sl_recorder *r, int exit_status, const char *reason);
+
+/* The attempt goes on behind `step` of the checkpoint `from`; 0 and "": from the start. */
+void sl_recorder_resumed(struct sl_recorder *r, int64_t step, const char *from);
 
 /*
  * A rank's report: hello (the rank's host, pid, device), step, memory, metric, event. 0, or -1

@@ -144,14 +144,36 @@ static int tell(struct sl_store *st, int64_t id, double now, enum sl_state state
                      "dssi", now, sl_state_name(state), why, id);
 }
 
+static int next_number(struct sl_store *st, int64_t id, int64_t *ret, struct sl_err *err)
+{
+    sqlite3_stmt *s = sl_db_query(st->db, err, "SELECT attempts + 1 FROM job WHERE id = ?", "i", id);
+
+    if (!s || sl_db_step(st->db, s, err) != 1)
+        return -1;
+    *ret = sqlite3_column_int64(s, 0);
+    sl_db_done(s);
+    return 0;
+}
+
+static int open_attempt(struct sl_store *st, int64_t id, int64_t attempt, const struct sl_lease *me,
+                        double now, struct sl_err *err)
+{
+    return sl_db_run(st->db, err,
+                     "INSERT INTO attempt (job, attempt, host, pid, started_at, state)"
+                     " VALUES (?, ?, ?, ?, ?, 'starting')",
+                     "iisid", id, attempt, me->host, me->pid, now)
+                   < 0
+               ? -1
+               : 0;
+}
+
 int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
                   const struct sl_lease *from, int *attempt, struct sl_err *err)
 {
     double now = sl_clock_real();
     struct sl_lease holder;
     enum sl_state state = SL_STATES;
-    int64_t next;
-    sqlite3_stmt *s;
+    int64_t next = 0;
     char text[160];
 
     if (sl_db_begin(st->db, err))
@@ -167,11 +189,8 @@ int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
                 (long long)holder.pid, holder.host);
         goto fail;
     }
-    s = sl_db_query(st->db, err, "SELECT attempts + 1 FROM job WHERE id = ?", "i", id);
-    if (!s || sl_db_step(st->db, s, err) != 1)
+    if (next_number(st, id, &next, err))
         goto fail;
-    next = sqlite3_column_int64(s, 0);
-    sl_db_done(s);
     /* An attempt that nobody ended did not survive its holder. */
     if (sl_db_run(st->db, err,
                   "UPDATE attempt SET state = 'lost', ended_at = ?"
@@ -179,11 +198,7 @@ int sl_jobs_begin(struct sl_store *st, int64_t id, const struct sl_lease *me,
                   "di", now, id)
         < 0)
         goto fail;
-    if (sl_db_run(st->db, err,
-                  "INSERT INTO attempt (job, attempt, host, pid, started_at, state)"
-                  " VALUES (?, ?, ?, ?, ?, 'starting')",
-                  "iisid", id, next, me->host, me->pid, now)
-        < 0)
+    if (open_attempt(st, id, next, me, now, err))
         goto fail;
     if (sl_db_run(st->db, err,
                   "UPDATE job SET state = 'starting', attempts = ?, ended_at = NULL, reason = '',"
@@ -270,6 +285,43 @@ int sl_jobs_end(struct sl_store *st, int64_t id, const struct sl_lease *me, enum
         return -1;
     }
     return sl_db_commit(st->db, err);
+}
+
+int sl_jobs_next(struct sl_store *st, int64_t id, const struct sl_lease *me, int exit_status,
+                 const char *reason, int *attempt, struct sl_err *err)
+{
+    double now = sl_clock_real();
+    int64_t next = 0;
+    char text[600];
+    int n;
+
+    if (sl_db_begin(st->db, err))
+        return -1;
+    if (next_number(st, id, &next, err))
+        goto fail;
+    snprintf(text, sizeof text, "attempt %lld, after: %s", (long long)next, reason);
+    n = sl_db_run(st->db, err,
+                  "UPDATE job SET state = 'starting', reason = ?, attempts = ? WHERE id = ?"
+                  " AND lease_host = ? AND lease_boot = ? AND lease_pid = ? AND lease_start = ?",
+                  "siissii", text, next, id, me->host, me->boot, me->pid, me->start_time);
+    if (n == 0)
+        not_ours(id, err);
+    if (n <= 0
+        || sl_db_run(st->db, err,
+                     "UPDATE attempt SET state = 'failed', reason = ?, exit_status = ?,"
+                     " ended_at = ? WHERE job = ? AND ended_at IS NULL",
+                     "sidi", reason, (int64_t)exit_status, now, id)
+               < 0
+        || open_attempt(st, id, next, me, now, err)
+        || tell(st, id, now, SL_STARTING, text, err) < 0)
+        goto fail;
+    if (sl_db_commit(st->db, err))
+        return -1;
+    *attempt = (int)next;
+    return 0;
+fail:
+    sl_db_rollback(st->db);
+    return -1;
 }
 
 enum { SWEEP = 64 };

@@ -81,6 +81,13 @@ int sl_jobs_move(struct sl_store *st, int64_t id, const struct sl_lease *me, enu
 int sl_jobs_end(struct sl_store *st, int64_t id, const struct sl_lease *me, enum sl_state to,
                 int exit_status, const char *reason, struct sl_err *err);
 
+/*
+ * The running attempt has failed, and its holder `me` begins the next one: state starting. *attempt
+ * is its number. SL_USAGE: not held by `me`.
+ */
+int sl_jobs_next(struct sl_store *st, int64_t id, const struct sl_lease *me, int exit_status,
+                 const char *reason, int *attempt, struct sl_err *err);
+
 /* Turn every live job whose holder is certainly dead into `lost`. Returns how many, or -1. */
 int sl_jobs_sweep(struct sl_store *st, struct sl_err *err);
 

@@ -102,7 +102,8 @@ int sl_read_attempts(struct sl_store *st, int64_t job, sl_attempt_row_f f, void 
 {
     sqlite3_stmt *s = sl_db_query(st->db, err,
                                   "SELECT attempt, pid, host, state, reason, started_at, ended_at,"
-                                  " exit_status FROM attempt WHERE job = ? ORDER BY attempt",
+                                  " exit_status, resumed_step, resumed_from FROM attempt"
+                                  " WHERE job = ? ORDER BY attempt",
                                   "i", job);
     int rc;
 
@@ -118,6 +119,8 @@ int sl_read_attempts(struct sl_store *st, int64_t job, sl_attempt_row_f f, void 
             .started_at = number(s, 5),
             .ended_at = number(s, 6),
             .exit_status = integer(s, 7),
+            .resumed_step = integer(s, 8),
+            .resumed_from = sl_db_text(s, 9),
         };
         if (f(u, &row))
             break;

@@ -43,6 +43,8 @@ struct sl_attempt_row {
     const char *host, *state, *reason;
     double started_at, ended_at;
     int64_t exit_status; /* -1: none */
+    int64_t resumed_step;     /* went on behind it; 0: from the start, -1: not known (yet) */
+    const char *resumed_from; /* checkpoint, "" for none */
 };
 typedef int (*sl_attempt_row_f)(void *u, const struct sl_attempt_row *row);
 int sl_read_attempts(struct sl_store *st, int64_t job, sl_attempt_row_f f, void *u,

@@ -1,4 +1,4 @@
--- The store, version 1. People's SQL uses the views at the end: their names and columns stay.
+-- The store, version 1 (what came later: store.c). People's SQL uses the views at the end: their names and columns stay.
 -- Times are unix seconds (real). A rank of -1 inside a table means "the whole job".
 
 CREATE TABLE job (

@@ -14,6 +14,10 @@ enum { APPLICATION = 0x534c5244 }; /* "SLRD" */
 
 extern const unsigned char sl_store_schema_sql[];
 
+/* Version 2: where an attempt went on. NULL: not told yet; 0: from the start. */
+static const char resumes[] = "ALTER TABLE attempt ADD COLUMN resumed_step INTEGER;"
+                              "ALTER TABLE attempt ADD COLUMN resumed_from TEXT NOT NULL DEFAULT '';";
+
 const int64_t sl_level_width[SL_LEVELS] = {8, 64, 512};
 
 /* WAL keeps its index in shared memory, which other hosts do not see: rows would be lost. */
@@ -53,7 +57,7 @@ static int upgrade(const char *path, struct sl_err *err)
 
 struct sl_store *sl_store_open(const char *path, enum sl_store_mode mode, struct sl_err *err)
 {
-    static const char *const steps[] = {(const char *)sl_store_schema_sql};
+    static const char *const steps[] = {(const char *)sl_store_schema_sql, resumes};
     const int latest = sizeof steps / sizeof *steps;
     struct sl_store *st = sl_calloc(1, sizeof *st);
     int version;

@@ -11,6 +11,7 @@
 enum { UNITS_KNOWN = 4096 };
 
 struct sl_writer {
+    struct sl_store *st;
     struct sl_db *db;
     int64_t job, attempt;
     struct sl_rollup *rollup;
@@ -26,6 +27,7 @@ struct sl_writer *sl_writer_create(struct sl_store *st, int64_t job, int attempt
         sl_fail(err, SL_SYSTEM, "cannot hold a writer: %s", strerror(errno));
         return NULL;
     }
+    w->st = st;
     w->db = st->db;
     w->job = job;
     w->attempt = attempt;
@@ -64,6 +66,30 @@ int sl_writer_commit(struct sl_writer *w, struct sl_err *err)
         return 0;
     sl_writer_rollback(w);
     return -1;
+}
+
+int sl_writer_attempt(struct sl_writer *w, int attempt, struct sl_err *err)
+{
+    struct sl_rollup *fresh = sl_rollup_create(w->st, w->job, attempt, err);
+
+    if (!fresh)
+        return -1;
+    sl_rollup_destroy(w->rollup);
+    w->rollup = fresh;
+    w->attempt = attempt;
+    memset(w->unit_known, 0, sizeof w->unit_known);
+    return 0;
+}
+
+int sl_writer_resumed(struct sl_writer *w, int64_t step, const char *from, struct sl_err *err)
+{
+    return sl_db_run(w->db, err,
+                     "UPDATE attempt SET resumed_step = ?, resumed_from = ?"
+                     " WHERE job = ? AND attempt = ?",
+                     "isii", step, from, w->job, w->attempt)
+                   < 0
+               ? -1
+               : 0;
 }
 
 int sl_writer_rank(struct sl_writer *w, int64_t rank, const char *host, int64_t pid,

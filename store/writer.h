@@ -33,6 +33,12 @@ int sl_writer_begin(struct sl_writer *w, struct sl_err *err);
 int sl_writer_commit(struct sl_writer *w, struct sl_err *err); /* on -1 it was rolled back */
 void sl_writer_rollback(struct sl_writer *w);
 
+/* Rows from now on are another attempt's. Not inside a transaction. After a failure: again. */
+int sl_writer_attempt(struct sl_writer *w, int attempt, struct sl_err *err);
+
+/* Where the attempt goes on: behind `step`, from the checkpoint `from`; 0 and "": the start. */
+int sl_writer_resumed(struct sl_writer *w, int64_t step, const char *from, struct sl_err *err);
+
 int sl_writer_rank(struct sl_writer *w, int64_t rank, const char *host, int64_t pid,
                    const char *device, struct sl_err *err);
 int sl_writer_rank_end(struct sl_writer *w, int64_t rank, int exit_status, struct sl_err *err);

@@ -102,6 +102,8 @@ static int put_attempt(void *u, const struct sl_attempt_row *r)
     sl_json_put_real(c->j, "ended_at", r->ended_at);
     put_int_or_null(c->j, "exit_status", r->exit_status);
     sl_json_put_str(c->j, "reason", r->reason);
+    put_int_or_null(c->j, "resumed_step", r->resumed_step);
+    sl_json_put_str(c->j, "resumed_from", r->resumed_from);
     sl_json_end(c->j);
     return 0;
 }

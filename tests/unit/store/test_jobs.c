@@ -251,6 +251,47 @@ static void a_newer_or_foreign_database_is_refused(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+/* A database as the first version made it: its attempts are kept, and can be told how they went on. */
+static void a_database_of_version_1_is_brought_up_to_date(void **state)
+{
+    struct fixture *f = *state;
+    sqlite3 *h;
+
+    begun_job(f, "old");
+    sl_store_close(f->st);
+    f->st = NULL;
+    assert_int_equal(sqlite3_open(f->path, &h), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(h,
+                                  "ALTER TABLE attempt DROP COLUMN resumed_step;"
+                                  "ALTER TABLE attempt DROP COLUMN resumed_from;"
+                                  "PRAGMA user_version = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(h);
+    f->st = sl_store_open(f->path, SL_STORE_WRITE, NULL);
+    assert_non_null(f->st);
+    assert_float_equal(ask(f, "SELECT count(*) FROM attempt WHERE resumed_step IS NULL"), 1, 0);
+}
+
+static void only_the_holder_begins_a_next_attempt(void **state)
+{
+    struct fixture *f = *state;
+    int64_t id = begun_job(f, "next");
+    struct sl_lease other = f->me;
+    struct sl_err e = {0};
+    int attempt = 0;
+
+    other.pid = 1;
+    assert_int_equal(sl_jobs_next(f->st, id, &other, 1, "x", &attempt, &e), -1);
+    assert_int_equal(e.code, SL_USAGE);
+    assert_float_equal(ask(f, "SELECT count(*) FROM attempt"), 1, 0);
+    ok(sl_jobs_next(f->st, id, &f->me, 1, "x", &attempt, err));
+    assert_int_equal(attempt, 2);
+    ok(sl_jobs_end(f->st, id, &f->me, SL_FAILED, 1, "y", err));
+    assert_float_equal(ask(f, "SELECT count(*) FROM attempt WHERE state = 'failed'"), 2, 0);
+    assert_int_equal(sl_jobs_next(f->st, id, &f->me, 1, "x", &attempt, &e), -1);
+}
+
 static void a_reader_cannot_write(void **state)
 {
     struct fixture *f = *state;
@@ -304,6 +345,8 @@ int main(void)
         T(holders_on_other_hosts_and_before_a_reboot_are_told_apart),
         T(the_run_folder_and_the_database_are_private),
         T(a_newer_or_foreign_database_is_refused),
+        T(a_database_of_version_1_is_brought_up_to_date),
+        T(only_the_holder_begins_a_next_attempt),
         T(a_reader_cannot_write),
         T(many_processes_make_jobs_at_once),
     };

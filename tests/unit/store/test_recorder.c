@@ -352,6 +352,81 @@ static void a_job_taken_from_us_is_told(void **state)
     assert_float_equal(ask(f, "SELECT count(*) FROM jobs WHERE state = 'starting'"), 1, 0);
 }
 
+/* Two attempts through one queue; nothing of one lands in the other, also when the disk is late. */
+static void put_two_attempts(struct sl_recorder *r)
+{
+    for (int64_t s = 1; s <= 5; s++) {
+        struct sl_report rep = step_of(0, s);
+
+        assert_int_equal(sl_recorder_put(r, &rep), 0);
+    }
+    sl_recorder_state(r, SL_RUNNING, "of the first");
+    sl_recorder_rank_end(r, 1, 137);
+    assert_int_equal(sl_recorder_next(r, 1, "rank 1 was killed"), 0);
+    assert_int_equal(sl_recorder_attempt(r), 2);
+    sl_recorder_resumed(r, 2, "ckpt/step-2");
+    for (int64_t s = 3; s <= 8; s++) {
+        struct sl_report rep = step_of(0, s);
+
+        assert_int_equal(sl_recorder_put(r, &rep), 0);
+    }
+    sl_recorder_state(r, SL_RUNNING, "of the second");
+}
+
+static void check_attempts(struct fixture *f)
+{
+    const char *const ones[] = {
+        "SELECT attempts = 2 AND state = 'done' FROM jobs",
+        "SELECT group_concat(step) = '1,2,3,4,5' FROM sample WHERE attempt = 1",
+        "SELECT group_concat(step) = '3,4,5,6,7,8' FROM sample WHERE attempt = 2",
+        "SELECT state = 'failed' AND exit_status = 1 AND reason = 'rank 1 was killed'"
+        " AND ended_at NOT NULL AND resumed_step IS NULL FROM attempt WHERE attempt = 1",
+        "SELECT state = 'done' AND exit_status = 0 AND resumed_step = 2"
+        " AND resumed_from = 'ckpt/step-2' FROM attempt WHERE attempt = 2",
+        "SELECT exit_status = 137 FROM rank WHERE attempt = 1 AND rank = 1",
+        "SELECT count(*) = 1 FROM events WHERE attempt = 2 AND kind = 'starting'"
+        " AND message = 'attempt 2, after: rank 1 was killed'",
+        "SELECT count(*) = 1 FROM events WHERE attempt = 2 AND message = 'of the second'",
+        "SELECT count(*) = 0 FROM events WHERE attempt = 2 AND message = 'of the first'",
+        /* the roll-up of losses of each attempt alone: 5 and 6 of them */
+        "SELECT sum(count) = 5 FROM rollup WHERE attempt = 1 AND name = 5 AND width = 8",
+        "SELECT sum(count) = 6 FROM rollup WHERE attempt = 2 AND name = 5 AND width = 8",
+    };
+
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        if (ask(f, ones[i]) != 1)
+            fail_msg("%s", ones[i]);
+}
+
+static void a_next_attempt_has_its_own_rows(void **state)
+{
+    struct fixture *f = *state;
+    struct sl_recorder *r = open_recorder(f, new_job(f, "two"), 0);
+
+    put_two_attempts(r);
+    ok(sl_recorder_close(r, SL_DONE, 0, "", err));
+    check_attempts(f);
+}
+
+static void a_next_attempt_waits_for_a_locked_database(void **state)
+{
+    struct fixture *f = *state;
+    struct sl_recorder *r = open_recorder(f, new_job(f, "late"), 0);
+    char notice[400] = "";
+    sqlite3 *h;
+
+    assert_int_equal(sqlite3_open(f->path, &h), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(h, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    put_two_attempts(r);
+    for (int i = 0; i < 500 && !sl_recorder_notice(r, notice, sizeof notice); i++)
+        nap(20);
+    assert_non_null(strstr(notice, "locked"));
+    assert_int_equal(sqlite3_exec(h, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(h);
+    ok(sl_recorder_close(r, SL_DONE, 0, "", err));
+    check_attempts(f);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -365,6 +440,8 @@ int main(void)
         T(kill_minus_nine_loses_at_most_a_second),
         T(readers_see_whole_commits_while_the_writer_writes),
         T(a_job_taken_from_us_is_told),
+        T(a_next_attempt_has_its_own_rows),
+        T(a_next_attempt_waits_for_a_locked_database),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
