@@ -107,6 +107,47 @@ static int sleep_until(struct sl_comm *c, uint32_t epoch, uint64_t t0, int kind,
     return rc;
 }
 
+static int same_place(const struct sl_ctl *ctl, int a, int b)
+{
+    return atomic_load(&ctl->r[a].kind) == atomic_load(&ctl->r[b].kind)
+           && atomic_load(&ctl->r[a].unit) == atomic_load(&ctl->r[b].unit)
+           && sl_ctl_step(atomic_load(&ctl->r[a].state))
+                  == sl_ctl_step(atomic_load(&ctl->r[b].state));
+}
+
+/*
+ * The last one to arrive looks whether all have come to the same collective: a rank that has missed
+ * one would read what is not there yet, and nobody would ever know.
+ */
+static int astray(struct sl_comm *c, struct sl_err *err)
+{
+    const struct sl_ctl *ctl = c->ctl;
+    int other = -1, with_me = 0, odd, most;
+    char place[2][80];
+
+    for (int r = 0; r < c->n; r++) {
+        if (same_place(ctl, r, c->rank))
+            with_me++;
+        else if (other < 0)
+            other = r;
+    }
+    if (other < 0)
+        return 0;
+    odd = 2 * with_me > c->n ? other : c->rank;
+    most = odd == other ? c->rank : other;
+    for (int i = 0; i < 2; i++) {
+        const struct sl_ctl_rank *it = &ctl->r[i ? most : odd];
+
+        snprintf(place[i], sizeof place[i], "%s of step %u, unit %d",
+                 sl_ctl_kind_name(atomic_load(&it->kind)), sl_ctl_step(atomic_load(&it->state)),
+                 atomic_load(&it->unit));
+    }
+    sl_fail(err, SL_BUSY, "rank %d has come to another collective (%s) than rank %d (%s):"
+            " one of them has skipped one", odd, place[0], most, place[1]);
+    sl_ctl_fail(c->ctl, 2 * with_me == c->n ? -1 : odd);
+    return -1;
+}
+
 int sl_comm_barrier(struct sl_comm *c, int kind, int unit, struct sl_err *err)
 {
     struct sl_ctl *ctl = c->ctl;
@@ -121,6 +162,8 @@ int sl_comm_barrier(struct sl_comm *c, int kind, int unit, struct sl_err *err)
     if (e & 1)
         return peer_failed(c, err);
     if (atomic_fetch_add(&ctl->arrived, 1) + 1 == (uint32_t)c->n) {
+        if (astray(c, err))
+            return -1;
         atomic_store(&ctl->arrived, 0);
         atomic_fetch_add(&ctl->epoch, 2);
         if (atomic_load(&ctl->sleepers))

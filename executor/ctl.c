@@ -88,7 +88,7 @@ void sl_ctl_touch(struct sl_ctl *c, int rank)
     atomic_store_explicit(&c->r[rank].since, sl_ctl_now(), memory_order_relaxed);
 }
 
-static const char *kind_name(int kind)
+const char *sl_ctl_kind_name(int kind)
 {
     switch (kind) {
     case SL_WAIT_WIREUP:
@@ -113,20 +113,30 @@ int sl_ctl_behind(const struct sl_ctl *c, char *text, size_t size)
 {
     uint64_t low = UINT64_MAX, high = 0, state;
     enum sl_phase ph;
-    int who = -1;
+    int who = -1, left = -1;
     double s;
 
     for (int r = 0; r < c->ranks; r++) {
         uint64_t st = atomic_load(&c->r[r].state), p = progress(st);
 
-        if (sl_ctl_phase(st) == SL_PHASE_DONE || sl_ctl_phase(st) == SL_PHASE_STOPPED)
+        if (sl_ctl_phase(st) == SL_PHASE_DONE || sl_ctl_phase(st) == SL_PHASE_STOPPED) {
+            left = left < 0 ? r : left;
             continue;
+        }
         if (p < low) {
             low = p;
             who = r;
         }
         if (p > high)
             high = p;
+    }
+    if (who >= 0 && low == high && left >= 0) {
+        state = atomic_load(&c->r[who].state);
+        snprintf(text, size,
+                 "rank %d has left after step %u while rank %d waits in step %u, collective %u (%s)",
+                 left, sl_ctl_step(atomic_load(&c->r[left].state)), who, sl_ctl_step(state),
+                 sl_ctl_collective(state), sl_ctl_kind_name(atomic_load(&c->r[who].kind)));
+        return left;
     }
     if (who < 0 || low == high) {
         snprintf(text, size, "no rank is behind another");
@@ -137,6 +147,6 @@ int sl_ctl_behind(const struct sl_ctl *c, char *text, size_t size)
     s = 1e-9 * (double)(sl_ctl_now() - atomic_load(&c->r[who].since));
     snprintf(text, size, "rank %d is behind: %s for %.1f s in step %u, last collective %u (%s)",
              who, ph < SL_PHASES ? sl_phase_names[ph] : "unknown", s, sl_ctl_step(state),
-             sl_ctl_collective(state), kind_name(atomic_load(&c->r[who].kind)));
+             sl_ctl_collective(state), sl_ctl_kind_name(atomic_load(&c->r[who].kind)));
     return who;
 }

@@ -36,6 +36,7 @@ extern const char *const sl_phase_names[SL_PHASES];
 struct sl_ctl_rank {
     _Alignas(64) _Atomic uint64_t state; /* collective << 32 | step << 8 | phase */
     _Atomic uint64_t since;              /* CLOCK_MONOTONIC ns: last change of state, or operation */
+    _Atomic uint32_t stepped;            /* has finished a step of this attempt */
     _Atomic uint32_t pid;                /* the agent writes it after fork, the rank again */
     _Atomic int32_t kind;                /* enum sl_kind of the last collective, or enum sl_ctl_kind */
     _Atomic int32_t unit;                /* unit it is about, -1: none */
@@ -99,10 +100,13 @@ static inline enum sl_phase sl_ctl_phase(uint64_t state)
 
 /*
  * The rank that the others wait for: the lowest (collective, waiting) of the ranks that are neither
- * done nor stopped; -1 when no rank is behind another. `text` gets one line, for instance "rank 2 is
+ * done nor stopped; when these all wait in one, the first that has left without them; -1 when no
+ * rank is behind another. `text` gets one line, for instance "rank 2 is
  * behind: computing for 12.0 s in step 7, last collective 31 (reduce_scatter)".
  */
 int sl_ctl_behind(const struct sl_ctl *c, char *text, size_t size);
+
+const char *sl_ctl_kind_name(int kind); /* of a row's `kind`, for people */
 
 uint64_t sl_ctl_now(void); /* CLOCK_MONOTONIC, ns */
 

@@ -73,10 +73,6 @@ static int check_resources(const struct sl_job *job, const struct sl_conf *c, st
         return sl_conf_bad(c, "resources.nodes", err,
                            "resources.nodes is %lld: this version runs on one node; use 1",
                            (long long)job->resources.nodes);
-    if (job->failure.max_restarts > 0)
-        return sl_conf_bad(c, "failure.max_restarts", err,
-                           "failure.max_restarts is %lld: this version restarts nothing; use 0",
-                           (long long)job->failure.max_restarts);
     return 0;
 }
 

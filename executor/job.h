@@ -63,7 +63,7 @@ struct sl_train_spec {
 };
 
 struct sl_failure_spec {
-    int64_t max_restarts; /* 0: this version restarts nothing */
+    int64_t max_restarts; /* further attempts after a rank's death or a hang */
     double hang_timeout; /* seconds; default 300 */
     double grace;        /* seconds between "stop at a step boundary" and SIGKILL; default 30 */
     enum sl_on_nan on_nan; /* a loss or gradient that is not finite: fail, or leave the step out */

@@ -140,7 +140,7 @@ static const struct sl_conf_opt keys[] = {
      .help = "Go on from: auto (the newest in dir, if any), never, or a checkpoint's path."},
 
     {.key = "failure.max_restarts", .type = SL_CONF_INT, .at = AT(failure.max_restarts),
-     .max = 1000, .def = "0", .help = "New attempts after a failure. This version makes none."},
+     .max = 1000, .def = "0", .help = "New attempts after a rank's death or a hang, from the last checkpoint."},
     {.key = "failure.hang_timeout", .type = SL_CONF_DURATION, .at = AT(failure.hang_timeout),
      .max = huge, .def = "300", .help = "How long a rank waits for its peers; 0: for ever."},
     {.key = "failure.grace", .type = SL_CONF_DURATION, .at = AT(failure.grace), .max = 86400,

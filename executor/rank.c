@@ -254,7 +254,7 @@ static enum sl_rank_status status_of(const struct rank *k, const struct sl_err *
     case SL_OK:
         return k->trained.stopped ? SL_RANK_STOPPED : SL_RANK_DONE;
     case SL_USAGE:
-        return k->trained.diverged ? SL_RANK_FAILED : SL_RANK_USAGE;
+        return k->trained.diverged ? SL_RANK_DIVERGED : SL_RANK_USAGE;
     case SL_PEER:
         return SL_RANK_PEER;
     case SL_BUSY:

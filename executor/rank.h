@@ -45,12 +45,13 @@ struct sl_rank_start {
 /* Exit statuses of a rank. A signal's death is the agent's to see. */
 enum sl_rank_status {
     SL_RANK_DONE = 0,     /* all steps done, reports sent */
-    SL_RANK_FAILED = 1,   /* the job failed here: not a finite loss, or a broken promise of ours */
+    SL_RANK_FAILED = 1,   /* the job failed here: a broken promise of ours */
     SL_RANK_USAGE = 2,    /* the job file or data is wrong: a person can mend it */
     SL_RANK_MACHINE = 5,  /* this machine refused: memory, map, PMIx, files */
     SL_RANK_HANG = 6,     /* a collective's deadline passed; the line names who was missing */
     SL_RANK_STOPPED = 75, /* the agent's stop flag: left at a step boundary that all agreed on */
     SL_RANK_PEER = 76,    /* a peer failed first: never the cause */
+    SL_RANK_DIVERGED = 77, /* loss or gradient is not finite: it would be again */
 };
 
 /* The whole life of a rank; `fd` is closed. Returns one of the statuses above, for exit(). */

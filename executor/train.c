@@ -304,6 +304,7 @@ static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
             return -1;
         }
         ret->step = s;
+        atomic_store(&t->comm->ctl->r[t->comm->rank].stepped, 1);
         ret->loss = l->run.merge.loss;
         ret->norm = l->run.merge.norm;
         ret->skipped = l->run.skipped;

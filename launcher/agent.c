@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 #include "common/proc.h"
+#include "launcher/hang.h"
 #include "launcher/lines.h"
 #include "launcher/local.h"
 #include "launcher/logs.h"
 #include "launcher/pmix_server.h"
 #include "launcher/meter.h"
 #include "launcher/recorder.h"
+#include "launcher/restart.h"
 #include "launcher/stack.h"
 #include "launcher/supervise.h"
 #include "launcher/term.h"
@@ -44,8 +46,10 @@ struct agent {
     struct sl_tally tally;
     struct sl_meter meter;
     struct sl_supervise sup;
-    uint64_t next_beat;
-    int attempt, hellos, nohup, page;
+    struct sl_restart restart;
+    uint64_t began, next_beat;
+    int attempt; /* of the job, from 1 */
+    int hellos, nohup, page, resumed; /* resumed: where this attempt goes on is known */
     char folder[3072]; /* of the attempt's logs */
     char own_log[3100];
 };
@@ -81,11 +85,39 @@ static void on_log_line(void *user, int rank, const char *text, size_t n)
     sl_term_line(a->term, line, (size_t)k + n);
 }
 
+static void resumed(struct agent *a, int64_t step, const char *from)
+{
+    a->resumed = 1;
+    if (a->rec)
+        sl_recorder_resumed(a->rec, step, from);
+    if (step)
+        say(a, "attempt %d goes on behind step %" PRId64 ", from %s", a->attempt, step, from);
+    else if (a->attempt > 1)
+        say(a, "attempt %d begins at the first step: there is no checkpoint", a->attempt);
+}
+
+/* What ranks tell about checkpoints and hangs is for the agent, too. */
+static void on_news(struct agent *a, const struct sl_report *rep)
+{
+    const char *kind = rep->u.event.kind;
+
+    if (!strncmp(kind, "hang", sizeof rep->u.event.kind))
+        snprintf(a->sup.told, sizeof a->sup.told, "%.290s", rep->u.event.message);
+    else if (rep->rank == 0 && !strncmp(kind, "checkpoint", sizeof rep->u.event.kind))
+        a->sup.saved = rep->step > a->sup.saved ? rep->step : a->sup.saved;
+    else if (rep->rank == 0 && !strncmp(kind, "resume", sizeof rep->u.event.kind))
+        resumed(a, rep->step, rep->u.event.message);
+}
+
 static void on_report(struct agent *a, const struct sl_report *rep)
 {
     sl_tally_add(&a->tally, rep);
     if (a->rec)
         sl_recorder_put(a->rec, rep);
+    if (rep->type == SL_REPORT_EVENT)
+        on_news(a, rep);
+    if (rep->type == SL_REPORT_STEP && !a->resumed)
+        resumed(a, 0, "");
     if (rep->type == SL_REPORT_HELLO && ++a->hellos == a->l->ranks && a->rec && !a->sup.asked)
         sl_recorder_state(a->rec, SL_RUNNING, "");
 }
@@ -242,20 +274,24 @@ static void tick(struct agent *a)
     sl_meter_tick(&a->meter, now);
 }
 
-static void loop(struct agent *a)
+/* One turn: wait at most `ms`, then all that is due. */
+static void serve(struct agent *a, int ms)
 {
     struct pollfd p[MAX_SLOTS];
     struct slot s[MAX_SLOTS];
+    int n = gather(a, p, s);
 
-    while (!a->sup.over) {
-        int n = gather(a, p, s);
+    if (poll(p, (nfds_t)n, ms) > 0)
+        for (int i = 0; i < n; i++)
+            if (p[i].revents)
+                on_ready(a, &s[i]);
+    tick(a);
+}
 
-        if (poll(p, (nfds_t)n, TICK_MS) > 0)
-            for (int i = 0; i < n; i++)
-                if (p[i].revents)
-                    on_ready(a, &s[i]);
-        tick(a);
-    }
+static void loop(struct agent *a)
+{
+    while (!a->sup.over)
+        serve(a, TICK_MS);
 }
 
 /* ---- the end ---- */
@@ -263,18 +299,26 @@ static void loop(struct agent *a)
 static void report_hang(struct agent *a)
 {
     struct sl_ctl *ctl = sl_local_ctl(a->local);
-    char text[200], stack[8192], *line, *next;
+    struct sl_hang_rank look[SL_MAX_RANKS];
+    char stack[8192], *line, *next;
+    size_t n = strlen(a->sup.reason);
+    int who = a->sup.culprit;
 
+    sl_hang_look(ctl, beat, a, look);
+    if (who >= 0)
+        snprintf(a->sup.reason + n, sizeof a->sup.reason - n, "; %s", look[who].verdict);
+    say(a, "%s", a->sup.reason);
     for (int r = 0; r < a->l->ranks; r++) {
-        sl_watch_rank(ctl, r, text, sizeof text);
-        say(a, "%s%s", text, r == a->sup.culprit ? "  <- behind" : "");
+        if (a->rec)
+            sl_recorder_event(a->rec, r, "hang", "%s: %s", look[r].text, look[r].verdict);
+        say(a, "%s: %s%s", look[r].text, look[r].verdict, r == who ? "  <- behind" : "");
     }
-    if (a->sup.culprit < 0)
+    if (who < 0 || !sl_local_lives(a->local, who))
         return;
-    sl_stack_read(sl_local_pid(a->local, a->sup.culprit), beat, a, stack, sizeof stack);
-    event(a, a->sup.culprit, "stack", stack);
+    sl_stack_read(sl_local_pid(a->local, who), beat, a, stack, sizeof stack);
+    event(a, who, "stack", stack);
     if (stack[0])
-        say(a, "rank %d when it hung:", a->sup.culprit);
+        say(a, "rank %d when it hung:", who);
     for (line = stack; *line; line = next) {
         next = line + strcspn(line, "\n");
         sl_term_line(a->term, line, (size_t)(next - line));
@@ -287,13 +331,14 @@ static void report_failure(struct agent *a)
     int rank = a->sup.culprit;
     const char *line;
 
-    say(a, "%s", a->sup.reason);
+    if (a->sup.status == 6)
+        report_hang(a);
+    else
+        say(a, "%s", a->sup.reason);
     if (a->sup.hint[0])
         say(a, "%s", a->sup.hint);
     if (rank < 0)
         return;
-    if (a->sup.status == 6)
-        report_hang(a);
     if (sl_logs_tail(a->logs, rank, 0))
         say(a, "last output of rank %d (%s/rank-%d.log):", rank, a->folder, rank);
     else
@@ -309,17 +354,30 @@ static void on_reaped(void *user, pid_t pid, int wait_status)
     note_death(user, pid, wait_status, &d);
 }
 
-static void end_all(struct agent *a)
+static int end_all(struct agent *a)
 {
     if (a->local)
         sl_ctl_fail(sl_local_ctl(a->local), a->sup.culprit);
-    if (sl_proc_kill_below(kill_ns, a->local ? on_reaped : NULL, a, NULL) < 0)
-        say(a, "some processes do not end: the keeper goes on trying");
+    if (sl_proc_kill_below(kill_ns, a->local ? on_reaped : NULL, a, NULL) >= 0)
+        return 0;
+    say(a, "some processes do not end: the keeper goes on trying");
+    return -1;
+}
+
+static void close_attempt(struct agent *a)
+{
+    struct stat st;
+
+    sl_local_close(a->local);
+    sl_logs_close(a->logs);
+    a->local = NULL;
+    a->logs = NULL;
+    if (a->own_log[0] && stat(a->own_log, &st) == 0 && st.st_size == 0)
+        unlink(a->own_log);
 }
 
 static void close_all(struct agent *a)
 {
-    struct stat st;
     struct sl_err err = {0};
 
     beat(a); /* each of these takes seconds at most */
@@ -330,11 +388,8 @@ static void close_all(struct agent *a)
         say(a, "%s", err.msg);
     beat(a);
     sl_pmix_server_close(a->pmix);
-    sl_local_close(a->local);
-    sl_logs_close(a->logs);
+    close_attempt(a);
     sl_scratch_remove(a->c->scratch);
-    if (a->own_log[0] && stat(a->own_log, &st) == 0 && st.st_size == 0)
-        unlink(a->own_log);
 }
 
 /* ---- the beginning ---- */
@@ -406,7 +461,7 @@ static int open_local(struct agent *a, struct sl_err *err)
         .ranks = l->ranks,
         .units = l->units,
         .threads = l->threads,
-        .hang_timeout = hang > 0 ? hang + RANK_PATIENCE_S : 0,
+        .hang_timeout = hang > 0 ? SL_WATCH_FIRST * hang + RANK_PATIENCE_S : 0,
         .arena_bytes = l->arena_bytes,
         .job_text = l->job_text,
         .checkpoints = l->checkpoints,
@@ -421,10 +476,13 @@ static int open_local(struct agent *a, struct sl_err *err)
     if (!a->local)
         return -1;
     sl_supervise_init(&a->sup, sl_local_ctl(a->local), l->ranks, host, hang, l->job->failure.grace,
-                      l->job->resources.time_limit, sl_ctl_now());
+                      l->job->resources.time_limit, a->began);
     spin_less();
-    a->pmix = sl_pmix_server_open(a->c->scratch->path, nspace, l->ranks, err);
-    return a->pmix ? sl_local_start(a->local, a->pmix, a->logs, err) : -1;
+    if (!a->pmix)
+        a->pmix = sl_pmix_server_open(a->c->scratch->path, err);
+    if (!a->pmix || sl_pmix_server_job(a->pmix, nspace, l->ranks, err))
+        return -1;
+    return sl_local_start(a->local, a->pmix, a->logs, err);
 }
 
 static void open_page(struct agent *a)
@@ -457,34 +515,102 @@ static void fail_start(struct agent *a, const struct sl_err *err)
     snprintf(a->sup.hint, sizeof a->sup.hint, "%s", err->hint);
 }
 
+/* ---- attempts ---- */
+
+/* From the start of its ranks to their end; what came of it stands in a->sup. */
+static void attempt(struct agent *a)
+{
+    struct sl_err err = {0};
+
+    a->sup = (struct sl_supervise){.culprit = -1};
+    a->hellos = a->resumed = 0;
+    if ((!a->logs && open_logs(a, &err)) || open_local(a, &err))
+        fail_start(a, &err);
+    else
+        loop(a);
+    if (a->sup.state == SL_FAILED)
+        report_failure(a);
+    else if (a->sup.state != SL_DONE)
+        say(a, "%s", a->sup.reason);
+}
+
+/*
+ * Between two attempts, when no rank runs: signals, the keeper and the terminal are served. -1: the
+ * run ends here, as somebody wishes.
+ */
+static int pause_for(struct agent *a, double seconds)
+{
+    struct sl_supervise failed = a->sup;
+    uint64_t end = sl_ctl_now() + (uint64_t)(1e9 * seconds);
+
+    a->sup.over = 0;
+    a->sup.peer_at = 0;
+    a->sup.watch.timeout = 0;
+    do {
+        int64_t left = ((int64_t)end - (int64_t)sl_ctl_now()) / 1000000;
+
+        serve(a, left < 0 ? 0 : left < TICK_MS ? (int)left : TICK_MS);
+    } while (!a->sup.over && !a->sup.asked && sl_ctl_now() < end);
+    if (a->sup.over)
+        return -1;
+    failed.asked = a->sup.asked;
+    a->sup = failed;
+    return a->sup.asked ? -1 : 0;
+}
+
+/* 1: another attempt is to be made, and the recorder knows of it. */
+static int once_more(struct agent *a)
+{
+    size_t n = strlen(a->sup.reason);
+    char why[200] = "";
+    double delay = 0;
+    int again = !end_all(a) && sl_restart_ask(&a->restart, &a->sup, &delay, why, sizeof why);
+
+    if (why[0])
+        say(a, "%s", why);
+    if (!again) {
+        if (why[0])
+            snprintf(a->sup.reason + n, sizeof a->sup.reason - n, " (%s)", why);
+        return 0;
+    }
+    event(a, -1, "restart", why);
+    if (pause_for(a, delay))
+        return 0;
+    if (a->rec && sl_recorder_next(a->rec, a->sup.status, a->sup.reason)) {
+        say(a, "the next attempt cannot be recorded: none is made");
+        return 0;
+    }
+    close_attempt(a);
+    a->attempt++;
+    sl_tally_again(&a->tally);
+    return 1;
+}
+
 int sl_agent_run(const struct sl_agent_conf *conf)
 {
     const struct sl_launch *l = conf->launch;
-    struct agent a = {.c = conf, .l = l};
+    struct agent a = {.c = conf, .l = l, .began = sl_ctl_now()};
     struct sigaction hup;
     struct sl_err err = {0};
 
     a.sup.culprit = -1;
     a.nohup = sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler == SIG_IGN;
     sl_tally_init(&a.tally, l->ranks, l->steps);
+    sl_restart_init(&a.restart, l->job->failure.max_restarts);
     a.term = sl_term_open(l->out, &err);
     if (!a.term)
         return 5;
     sl_meter_init(&a.meter, a.term, &a.tally, l->quiet ? 0 : l->progress);
     if (open_recorder(&a, &err) || open_logs(&a, &err)) {
         fail_start(&a, &err);
+        report_failure(&a);
+        end_all(&a);
     } else {
         open_page(&a);
-        if (open_local(&a, &err))
-            fail_start(&a, &err);
-        else
-            loop(&a);
+        do
+            attempt(&a);
+        while (once_more(&a));
     }
-    if (a.sup.state == SL_FAILED)
-        report_failure(&a);
-    else if (a.sup.state != SL_DONE)
-        say(&a, "%s", a.sup.reason);
-    end_all(&a);
     if (!l->quiet)
         summary(&a);
     close_all(&a);

@@ -58,6 +58,8 @@ void sl_death_text(const struct sl_death *d, const char *host, char *ret, size_t
                  WCOREDUMP(d->wait_status) ? ", core dumped" : "");
     else if (WEXITSTATUS(d->wait_status) == 0)
         snprintf(how, sizeof how, "exited with status 0 before the job was done");
+    else if (WEXITSTATUS(d->wait_status) == SL_RANK_DIVERGED)
+        snprintf(how, sizeof how, "stopped: loss or gradient is not finite");
     else if (WEXITSTATUS(d->wait_status) == SL_RANK_PEER)
         snprintf(how, sizeof how, "left because a peer failed, but no peer has");
     else

@@ -2,6 +2,7 @@ noinst_LIBRARIES += liblauncher.a
 liblauncher_a_SOURCES = \
 	%D%/agent.c %D%/agent.h \
 	%D%/death.c %D%/death.h \
+	%D%/hang.c %D%/hang.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/launch.c %D%/launch.h \
 	%D%/lines.c %D%/lines.h \
@@ -10,6 +11,7 @@ liblauncher_a_SOURCES = \
 	%D%/meter.c %D%/meter.h \
 	%D%/pmix_server.c %D%/pmix_server.h \
 	%D%/recorder.c %D%/recorder.h \
+	%D%/restart.c %D%/restart.h \
 	%D%/scratch.c %D%/scratch.h \
 	%D%/stack.c %D%/stack.h \
 	%D%/supervise.c %D%/supervise.h \

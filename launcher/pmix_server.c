@@ -8,57 +8,95 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/mem.h"
 #include "executor/job.h"
 
 extern char **environ;
+enum { ANSWER_S = 10 }; /* libpmix answers within milliseconds, or never */
 
 struct sl_pmix_server {
-    char nspace[PMIX_MAX_NSLEN + 1];
     char host[256];
+    char nspace[PMIX_MAX_NSLEN + 1]; /* of the newest job */
     int ranks;
 };
 
 /* ---- waiting for libpmix's non-blocking calls ---- */
 
+/* On the heap: an answer that comes after we gave up waiting must find it. */
 struct waiter {
     pthread_mutex_t m;
     pthread_cond_t c;
-    int done;
+    int done, left; /* left: nobody waits any more, the answer frees it */
     pmix_status_t st;
 };
+
+static struct waiter *waiter_create(void)
+{
+    struct waiter *w = sl_calloc(1, sizeof *w);
+    pthread_condattr_t attr;
+
+    if (!w)
+        return NULL;
+    pthread_mutex_init(&w->m, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->c, &attr);
+    pthread_condattr_destroy(&attr);
+    return w;
+}
+
+static void waiter_destroy(struct waiter *w)
+{
+    pthread_mutex_destroy(&w->m);
+    pthread_cond_destroy(&w->c);
+    free(w);
+}
 
 static void wake(pmix_status_t st, void *p)
 {
     struct waiter *w = p;
+    int left;
 
     pthread_mutex_lock(&w->m);
     w->st = st;
     w->done = 1;
+    left = w->left;
     pthread_cond_signal(&w->c);
     pthread_mutex_unlock(&w->m);
+    if (left)
+        waiter_destroy(w);
 }
 
-/* PMIX_SUCCESS of a call means that its callback comes; anything else, that it does not. */
+/*
+ * PMIX_SUCCESS of a call means that its callback comes; anything else, that it does not. Uses the
+ * waiter up. PMIX_ERR_TIMEOUT: no answer; what was handed to the call is still in use.
+ */
 static pmix_status_t finish(pmix_status_t call, struct waiter *w)
 {
-    if (call == PMIX_OPERATION_SUCCEEDED)
-        return PMIX_SUCCESS;
-    if (call != PMIX_SUCCESS)
-        return call;
-    pthread_mutex_lock(&w->m);
-    while (!w->done)
-        pthread_cond_wait(&w->c, &w->m);
-    pthread_mutex_unlock(&w->m);
-    return w->st;
-}
+    struct timespec end;
+    int rc = 0;
 
-#define WAITER                                                                                     \
-    {                                                                                              \
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0                                  \
+    if (call == PMIX_SUCCESS) {
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        end.tv_sec += ANSWER_S;
+        pthread_mutex_lock(&w->m);
+        while (!w->done && rc != ETIMEDOUT)
+            rc = pthread_cond_timedwait(&w->c, &w->m, &end);
+        call = w->done ? w->st : PMIX_ERR_TIMEOUT;
+        w->left = !w->done;
+        rc = w->left;
+        pthread_mutex_unlock(&w->m);
+        if (rc)
+            return call;
+    } else if (call == PMIX_OPERATION_SUCCEEDED) {
+        call = PMIX_SUCCESS;
     }
+    waiter_destroy(w);
+    return call;
+}
 
 /* ---- what libpmix asks its host; on libpmix's thread ---- */
 
@@ -148,10 +186,13 @@ static pmix_status_t register_job(struct sl_pmix_server *s)
     char peers[16 * SL_MAX_RANKS], *nodes = NULL, *procs = NULL;
     uint32_t n = (uint32_t)s->ranks, one = 1, zero = 0;
     size_t ninfo = 13 + (size_t)s->ranks, k = 0, len = 0;
-    struct waiter w = WAITER;
+    struct waiter *w = waiter_create();
     pmix_rank_t leader = 0;
     pmix_info_t *info, *a;
     pmix_status_t st;
+
+    if (!w)
+        return PMIX_ERR_NOMEM;
 
     for (int i = 0; i < s->ranks; i++)
         len += (size_t)snprintf(peers + len, sizeof peers - len, "%s%d", i ? "," : "", i);
@@ -160,6 +201,7 @@ static pmix_status_t register_job(struct sl_pmix_server *s)
         st = PMIx_generate_ppn(peers, &procs);
     if (st != PMIX_SUCCESS) {
         free(nodes);
+        waiter_destroy(w);
         return st;
     }
     PMIX_INFO_CREATE(info, ninfo);
@@ -182,8 +224,9 @@ static pmix_status_t register_job(struct sl_pmix_server *s)
     PMIX_INFO_LOAD(&a[3], PMIX_LOCAL_PEERS, peers, PMIX_STRING);
     for (int i = 0; i < s->ranks; i++)
         load_rank(s, &info[k++], i);
-    st = finish(PMIx_server_register_nspace(s->nspace, s->ranks, info, ninfo, wake, &w), &w);
-    PMIX_INFO_FREE(info, ninfo);
+    st = finish(PMIx_server_register_nspace(s->nspace, s->ranks, info, ninfo, wake, w), w);
+    if (st != PMIX_ERR_TIMEOUT)
+        PMIX_INFO_FREE(info, ninfo);
     free(nodes);
     free(procs);
     return st;
@@ -208,11 +251,9 @@ static void scrub(void)
     setenv("PMIX_MCA_gds", "hash", 1);
 }
 
-struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspace, int ranks,
-                                           struct sl_err *err)
+struct sl_pmix_server *sl_pmix_server_open(const char *folder, struct sl_err *err)
 {
     struct sl_pmix_server *s = sl_calloc(1, sizeof *s);
-    const char *what = "PMIx_server_init";
     pmix_info_t *in;
     pmix_status_t st;
 
@@ -220,8 +261,6 @@ struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspac
         sl_fail(err, SL_SYSTEM, "cannot hold the PMIx server: %s", strerror(errno));
         return NULL;
     }
-    s->ranks = ranks;
-    snprintf(s->nspace, sizeof s->nspace, "%s", nspace);
     if (gethostname(s->host, sizeof s->host - 1))
         snprintf(s->host, sizeof s->host, "localhost");
     scrub();
@@ -231,27 +270,38 @@ struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspac
     PMIX_INFO_LOAD(&in[2], PMIX_HOSTNAME, s->host, PMIX_STRING);
     st = PMIx_server_init(&module, in, 3);
     PMIX_INFO_FREE(in, 3);
-    if (st != PMIX_SUCCESS) {
-        free(s);
-        s = NULL;
-        goto fail;
-    }
-    what = "PMIx_server_register_nspace";
-    st = register_job(s);
-    for (int r = 0; st == PMIX_SUCCESS && r < ranks; r++) {
-        struct waiter w = WAITER;
-        pmix_proc_t p;
-
-        what = "PMIx_server_register_client";
-        PMIX_LOAD_PROCID(&p, s->nspace, (pmix_rank_t)r);
-        st = finish(PMIx_server_register_client(&p, geteuid(), getegid(), NULL, wake, &w), &w);
-    }
     if (st == PMIX_SUCCESS)
         return s;
-fail:
-    sl_fail(err, SL_SYSTEM, "cannot start the PMIx server: %s: %s", what, PMIx_Error_string(st));
-    sl_pmix_server_close(s);
+    sl_fail(err, SL_SYSTEM, "cannot start the PMIx server: PMIx_server_init: %s",
+            PMIx_Error_string(st));
+    free(s);
     return NULL;
+}
+
+static pmix_status_t register_rank(const struct sl_pmix_server *s, int rank)
+{
+    struct waiter *w = waiter_create();
+    pmix_proc_t p;
+
+    if (!w)
+        return PMIX_ERR_NOMEM;
+    PMIX_LOAD_PROCID(&p, s->nspace, (pmix_rank_t)rank);
+    return finish(PMIx_server_register_client(&p, geteuid(), getegid(), NULL, wake, w), w);
+}
+
+int sl_pmix_server_job(struct sl_pmix_server *s, const char *nspace, int ranks, struct sl_err *err)
+{
+    pmix_status_t st;
+
+    s->ranks = ranks;
+    snprintf(s->nspace, sizeof s->nspace, "%s", nspace);
+    st = register_job(s);
+    for (int r = 0; st == PMIX_SUCCESS && r < ranks; r++)
+        st = register_rank(s, r);
+    if (st == PMIX_SUCCESS)
+        return 0;
+    return sl_fail(err, SL_SYSTEM, "the PMIx server does not take the ranks of \"%s\": %s", nspace,
+                   PMIx_Error_string(st));
 }
 
 void sl_pmix_server_close(struct sl_pmix_server *s)

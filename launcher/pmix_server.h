@@ -17,12 +17,15 @@
 
 struct sl_pmix_server; /* opaque */
 
+/* `folder`: for its sockets and files, private to the run. SL_SYSTEM: libpmix refuses. */
+struct sl_pmix_server *sl_pmix_server_open(const char *folder, struct sl_err *err);
+
 /*
- * `folder`: for its sockets and files, private to the run. `nspace`: the ranks' common name, unique
- * on the machine, at most 255 characters. SL_SYSTEM: libpmix refuses.
+ * An attempt's ranks, under a name of their own: unique on the machine, at most 255 characters, new
+ * for each attempt. Earlier names stay (taking one out may wait for ever, see close); each costs a
+ * few KiB. SL_SYSTEM: libpmix refuses, or does not answer within 10 s.
  */
-struct sl_pmix_server *sl_pmix_server_open(const char *folder, const char *nspace, int ranks,
-                                           struct sl_err *err);
+int sl_pmix_server_job(struct sl_pmix_server *s, const char *nspace, int ranks, struct sl_err *err);
 
 /*
  * For a process that is about to end: libpmix's threads go with it. Taking the namespace out or

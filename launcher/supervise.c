@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "executor/rank.h"
+
 enum { CAUSE_MS = 300, AGAIN_MS = 300 /* one Ctrl-C may arrive twice, from shell and terminal */ };
 enum { LOOK_MS = 250 };
 
@@ -44,8 +46,19 @@ static void blame(struct sl_supervise *s, const struct sl_death *d)
 
     if (s->over)
         return;
+    if (sl_death_status(d) == SL_RANK_HANG && s->told[0]) {
+        int who = atomic_load(&s->ctl->culprit);
+
+        sl_supervise_fail(s, 6, SL_FAILED, who, "hang: %s", s->told);
+        s->step = sl_ctl_step(d->state);
+        s->retry = !s->asked;
+        return;
+    }
     sl_death_text(d, s->host, text, sizeof text);
     sl_supervise_fail(s, sl_death_status(d), SL_FAILED, d->rank, "%s", text);
+    s->code = sl_death_code(d);
+    s->step = sl_ctl_step(d->state);
+    s->retry = !s->asked && s->code != SL_RANK_USAGE && s->code != SL_RANK_DIVERGED;
     sl_death_hint(d, oom < 0 || s->oom < 0 ? -1 : oom - s->oom, s->hint, sizeof s->hint);
 }
 
@@ -56,6 +69,10 @@ static void finish(struct sl_supervise *s)
 
     if (!s->stopped)
         sl_supervise_fail(s, 0, SL_DONE, -1, "all steps done");
+    else if (s->saved > 0 && (s->saved & 0xffffff) == step)
+        sl_supervise_fail(s, 75, SL_STOPPED, -1, "%s: stopped behind step %lld, with a checkpoint",
+                          s->asked == SL_STOP_TIME ? "time_limit reached" : strsignal(s->signal),
+                          (long long)s->saved);
     else if (s->asked == SL_STOP_TIME)
         sl_supervise_fail(s, 1, SL_STOPPED, -1,
                           "time_limit of %g s reached: stopped after step %u, without a checkpoint",
@@ -137,13 +154,15 @@ static void hang(struct sl_supervise *s)
 {
     char text[200];
     int who = sl_ctl_behind(s->ctl, text, sizeof text);
+    double limit = sl_watch_limit(&s->watch, s->ctl);
 
     if (who >= 0)
         sl_supervise_fail(s, 6, SL_FAILED, who, "hang: nothing moved for %g s; %s, on %s, pid %u",
-                          s->watch.timeout, text, s->host, atomic_load(&s->ctl->r[who].pid));
+                          limit, text, s->host, atomic_load(&s->ctl->r[who].pid));
     else
-        sl_supervise_fail(s, 6, SL_FAILED, -1, "hang: nothing moved for %g s; %s", s->watch.timeout,
-                          text);
+        sl_supervise_fail(s, 6, SL_FAILED, -1, "hang: nothing moved for %g s; %s", limit, text);
+    s->step = who < 0 ? 0 : sl_ctl_step(atomic_load(&s->ctl->r[who].state));
+    s->retry = !s->asked;
 }
 
 int sl_supervise_tick(struct sl_supervise *s, uint64_t now, char *note, size_t size)

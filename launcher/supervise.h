@@ -33,10 +33,15 @@ struct sl_supervise {
     uint64_t start, asked_at, peer_at; /* ns; 0: not yet */
     struct sl_death peer;              /* first rank that blamed a peer */
     int done, stopped;                 /* ranks that ended so */
+    char told[300]; /* the agent tells: what a rank said of a hang it has found itself */
+    int64_t saved; /* the agent tells: newest complete checkpoint of this attempt is behind it */
     /* decided */
     int over, status;
     enum sl_state state;
     int culprit; /* rank whose last lines tell why, -1: none */
+    int code;    /* its sl_death_code(); 0: it has not died */
+    int64_t step; /* that it was in */
+    int retry;    /* failed in a way that another attempt may not */
     char reason[400], hint[256];
 };
 

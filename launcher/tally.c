@@ -10,6 +10,14 @@ void sl_tally_init(struct sl_tally *t, int ranks, int64_t steps)
     *t = (struct sl_tally){.ranks = ranks, .steps = steps, .loss = NAN, .valid_loss = NAN};
 }
 
+void sl_tally_again(struct sl_tally *t)
+{
+    t->step = 0;
+    t->loss = t->valid_loss = NAN;
+    for (int i = 0; i < t->ranks; i++)
+        t->r[i].step = 0;
+}
+
 /* Exponential mean: the first value counts in full. */
 static double smooth(double old, double now)
 {

@@ -35,6 +35,7 @@ struct sl_tally {
 };
 
 void sl_tally_init(struct sl_tally *t, int ranks, int64_t steps);
+void sl_tally_again(struct sl_tally *t); /* another attempt: steps are done anew, sums are kept */
 void sl_tally_add(struct sl_tally *t, const struct sl_report *rep); /* foreign ranks are ignored */
 double sl_tally_left(const struct sl_tally *t);    /* seconds to the last step; -1: not known */
 int64_t sl_tally_memory(const struct sl_tally *t); /* highest of all ranks now; 0: not known */

@@ -30,7 +30,16 @@ int sl_watch_look(struct sl_watch *w, const struct sl_ctl *c, uint64_t now)
     w->still = w->last && sum == w->sum ? w->still + 1e-9 * (double)gap : 0;
     w->sum = sum;
     w->last = now;
-    return w->timeout > 0 && w->still >= w->timeout;
+    return w->timeout > 0 && w->still >= sl_watch_limit(w, c);
+}
+
+double sl_watch_limit(const struct sl_watch *w, const struct sl_ctl *c)
+{
+    int first = 0;
+
+    for (int r = 0; r < c->ranks; r++)
+        first |= !atomic_load(&c->r[r].stepped);
+    return first ? SL_WATCH_FIRST * w->timeout : w->timeout;
 }
 
 void sl_watch_rank(const struct sl_ctl *c, int rank, char *text, size_t size)
@@ -38,8 +47,9 @@ void sl_watch_rank(const struct sl_ctl *c, int rank, char *text, size_t size)
     uint64_t st = atomic_load(&c->r[rank].state);
     enum sl_phase ph = sl_ctl_phase(st);
 
-    snprintf(text, size, "rank %d (pid %u): %s for %.1f s in step %u, collective %u", rank,
+    snprintf(text, size, "rank %d (pid %u): %s for %.1f s in step %u, %s collective %u (%s)", rank,
              atomic_load(&c->r[rank].pid), ph < SL_PHASES ? sl_phase_names[ph] : "unknown",
              1e-9 * (double)(sl_ctl_now() - atomic_load(&c->r[rank].since)), sl_ctl_step(st),
-             sl_ctl_collective(st));
+             ph == SL_PHASE_WAIT ? "in" : "last", sl_ctl_collective(st),
+             sl_ctl_kind_name(atomic_load(&c->r[rank].kind)));
 }

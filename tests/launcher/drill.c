@@ -5,8 +5,8 @@
  *        drill state DB ID          print the job's state, exit status and reason
  *        drill rank FD              one rank: a real PMIx client that meets the others in each step
  *
- * DRILL_FAULT="RANK:WHEN:WHAT" in the environment: WHEN is init (before PMIx), or a step. Only this
- * test program reads it.
+ * DRILL_FAULT="RANK:WHEN:WHAT" in the environment: WHEN is init (before PMIx), or a step; in the first
+ * DRILL_ATTEMPTS attempts (all). Only this test program reads them.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,7 +29,8 @@
 struct drill {
     struct sl_rank_start start;
     struct sl_ctl *ctl;
-    int steps, step_ms;
+    int steps, step_ms, attempts, save;
+    int skip; /* the next collective is not for me */
     char fault[64];
 };
 
@@ -78,13 +79,19 @@ static void flood(void) /* more than a pipe and the terminal's buffer hold */
             _exit(99);
 }
 
-static void fault(const struct drill *d, const char *when)
+static void spin(void)
+{
+    for (volatile unsigned n = 0;; n++)
+        ;
+}
+
+static void fault(struct drill *d, const char *when)
 {
     char want[40];
     const char *what;
 
     snprintf(want, sizeof want, "%d:%s:", d->start.rank, when);
-    if (strncmp(d->fault, want, strlen(want)))
+    if (strncmp(d->fault, want, strlen(want)) || d->start.attempt > d->attempts)
         return;
     what = d->fault + strlen(want);
     if (!strcmp(what, "kill"))
@@ -95,6 +102,12 @@ static void fault(const struct drill *d, const char *when)
     }
     if (!strcmp(what, "freeze"))
         raise(SIGSTOP);
+    if (!strcmp(what, "spin"))
+        spin();
+    if (!strcmp(what, "sleep"))
+        for (;;)
+            pause();
+    d->skip = !strcmp(what, "skip");
     if (!strcmp(what, "grandchild"))
         grandchild();
     if (!strcmp(what, "flood"))
@@ -115,7 +128,8 @@ static int read_start(struct drill *d, int fd)
         || pread(fd, text, d->start.text_bytes, sizeof d->start) != d->start.text_bytes)
         return -1;
     text[d->start.text_bytes] = '\0';
-    if (sscanf(text, "%d %d %63s", &d->steps, &d->step_ms, d->fault) < 2)
+    if (sscanf(text, "%d %d %d %d %63s", &d->steps, &d->step_ms, &d->attempts, &d->save, d->fault)
+        < 4)
         return -1;
     for (int r = 0; r < d->start.ranks; r++)
         if (fstat(d->start.arena_fd[r], &st) || st.st_size != d->start.arena_bytes)
@@ -180,12 +194,17 @@ static int steps(struct drill *d, struct sl_comm *c, struct sl_reporter *to, str
         fault(d, when);
         sl_clock_sleep_until(sl_clock_ns() + d->step_ms * 1000000ll);
         ctl->r[me].stop = atomic_load(&ctl->stop);
-        if (sl_comm_barrier(c, SL_OP_STEP_END, -1, err))
+        if (!d->skip && sl_comm_barrier(c, SL_OP_NORM_MERGE, -1, err))
             return -1;
+        d->skip = 0;
         report(to, s, d->step_ms);
+        atomic_store(&ctl->r[me].stepped, 1);
         for (int r = 0; r < d->start.ranks; r++)
-            if (ctl->r[r].stop)
+            if (ctl->r[r].stop) {
+                if (d->save && me == 0)
+                    sl_report_event(sl_reporter_send, to, s, "checkpoint", "made up");
                 return 1;
+            }
         if (sl_comm_barrier(c, SL_OP_STEP_END, -1, err))
             return -1;
     }
@@ -233,6 +252,9 @@ static int rank_main(int fd)
     }
     if (rc < 0) {
         fprintf(stderr, "drill: %s\n", err.msg);
+        if (err.code == SL_BUSY)
+            sl_report_event(sl_reporter_send, &to, c.step, "hang", "%s", err.msg);
+        sl_ctl_mark(d.ctl, me, c.collective, c.step, SL_PHASE_FAILED);
         return err.code == SL_PEER ? SL_RANK_PEER : err.code == SL_BUSY ? SL_RANK_HANG : 1;
     }
     sl_ctl_mark(d.ctl, me, c.collective, c.step, rc ? SL_PHASE_STOPPED : SL_PHASE_DONE);
@@ -257,12 +279,13 @@ static int launch(int argc, char **argv)
     const char *what = getenv("DRILL_FAULT");
     struct sl_store *st = NULL;
     struct sl_err err = {0};
-    int step_ms = 0, o, rc;
+    const char *attempts = getenv("DRILL_ATTEMPTS");
+    int step_ms = 0, save = 0, o, rc;
     char text[200];
 
     job.failure.grace = 10;
     job.failure.hang_timeout = 30;
-    while ((o = getopt(argc, argv, "n:s:m:h:g:t:p:w:d:lq")) != -1) {
+    while ((o = getopt(argc, argv, "n:s:m:h:g:t:p:w:d:r:clq")) != -1) {
         switch (o) {
         case 'n':
             l.ranks = atoi(optarg);
@@ -291,6 +314,12 @@ static int launch(int argc, char **argv)
         case 'd':
             l.db = optarg;
             break;
+        case 'r':
+            job.failure.max_restarts = atoi(optarg);
+            break;
+        case 'c':
+            save = 1;
+            break;
         case 'l':
             l.show_logs = 1;
             break;
@@ -304,7 +333,8 @@ static int launch(int argc, char **argv)
     if (optind + 1 != argc)
         return 2;
     l.folder = argv[optind];
-    snprintf(text, sizeof text, "%d %d %s", (int)l.steps, step_ms, what ? what : "");
+    snprintf(text, sizeof text, "%d %d %d %d %s", (int)l.steps, step_ms,
+             attempts ? atoi(attempts) : 1000, save, what ? what : "");
     l.job_text = text;
     if (l.db) {
         struct sl_new_job j

@@ -109,10 +109,33 @@ up() { # all N ranks have printed their first line
     for when in init 2; do
         run launch 1:$when:freeze -n 3 -h 1 -s 50 -m 2
         [ "$status" -eq 6 ]
-        [[ "$output" == *"hang: nothing moved for 1 s; rank 1 is behind"* ]]
+        [[ "$output" == *"hang: nothing moved for "[12]" s; rank 1 is behind"* ]]
+        [[ "$output" == *"it is stopped by a signal (state T): kill -CONT "* ]]
         [[ "$output" == *"T (stopped)"* ]]
         nothing_left
     done
+}
+
+@test "before the first step is done the limit is twice as long" {
+    run launch 1:init:freeze -n 2 -h 0.5
+    [[ "$output" == *"hang: nothing moved for 1 s; "* ]]
+    run launch 1:2:freeze -n 2 -h 0.5
+    [[ "$output" == *"hang: nothing moved for 0.5 s; "* ]]
+}
+
+@test "hangs are told apart: spinning, sleeping, a skipped collective" {
+    run launch 1:2:spin -n 3 -h 1 -s 50 -m 2
+    [ "$status" -eq 6 ]
+    [[ "$output" == *"rank 1 is behind: computing for "*" in step 2, "*"; it runs, "*" % of a core, outside every collective (state R)"* ]]
+    [[ "$output" == *"rank 0 (pid "*"): waiting for "*" in step 2, in collective "*" (norm_merge): it waits for its peers"* ]]
+    [[ "$output" == *" spin"* ]] # its stack
+    run launch 1:2:sleep -n 3 -h 1 -s 50 -m 2
+    [ "$status" -eq 6 ]
+    [[ "$output" == *"; it sleeps in "*" (state S), outside every collective"* ]]
+    run launch 1:2:skip -n 3 -h 20 -s 50 -m 2
+    [ "$status" -eq 6 ]
+    [[ "$output" == *"hang: rank 1 has come to another collective (step_end of step 2"*") than rank "[02]" (norm_merge of step 2"*"): one of them has skipped one"* ]]
+    nothing_left
 }
 
 @test "kill -9 of the agent leaves no process, no folder, no setsid grandchild, and gives 5" {
@@ -219,6 +242,76 @@ up() { # all N ranks have printed their first line
     run launch "" -n 2 -s 100000 -m 5 -t 0.3
     [ "$status" -eq 1 ]
     [[ "$output" == *"time_limit of 0.3 s reached: stopped after step "*"without a checkpoint"* ]]
+}
+
+@test "a stop with a checkpoint is resumable: 75; so is a time limit" {
+    start "" -n 2 -s 100000 -m 5 -c
+    until_true up 2
+    kill -USR2 "$keeper"
+    await "$keeper"
+    [ "$status" -eq 75 ]
+    grep -q 'User defined signal 2: stopped behind step [0-9]*, with a checkpoint' "$T/out"
+    run launch "" -n 2 -s 100000 -m 5 -t 0.3 -c
+    [ "$status" -eq 75 ]
+    [[ "$output" == *"time_limit reached: stopped behind step "*", with a checkpoint"* ]]
+    nothing_left
+}
+
+@test "a rank that dies is followed by a second attempt, which gets to the end" {
+    db=$T/state/s.db
+    DRILL_ATTEMPTS=1 run launch 1:2:kill -n 4 -s 5 -m 2 -r 3 -d "$db"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"rank 1 on "*" was killed by signal 9"*"restart 1 of 3 now"*"attempt 2 begins at the first step: there is no checkpoint"*"5 steps, loss 0.2000"* ]]
+    [ "$(cat "$T"/run/attempt-2/rank-*.log | grep -c ' of 4 is up$')" -eq 4 ]
+    [[ "$("$drill" state "$db" 1)" == "done 0 "* ]]
+    [ "$(sqlite3 "$db" "SELECT group_concat(attempt||state||coalesce(resumed_step,'-')) FROM attempt")" = 1failed0,2done0 ]
+    [ "$(sqlite3 "$db" "SELECT max(step) FROM sample WHERE attempt = 1")" = 1 ]
+    [ "$(sqlite3 "$db" "SELECT count(*) FROM sample WHERE attempt = 2")" = 20 ]
+    nothing_left
+}
+
+@test "restarts before PMIx, during wire-up and after a hang" {
+    DRILL_ATTEMPTS=1 run launch 1:init:kill -n 4 -s 3 -r 1
+    [ "$status" -eq 0 ]
+    DRILL_ATTEMPTS=1 run launch 1:init:freeze -n 3 -s 3 -r 1 -h 0.3
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"hang: "*"restart 1 of 1 now"* ]]
+    nothing_left
+}
+
+@test "the same failure at the same step twice is the last one" {
+    run launch 1:3:segv -n 3 -s 5 -r 100
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"restart 1 of 100 now"*"signal 11"*"the same failure at the same step twice: another attempt would end like it"* ]]
+    [ -d "$T/run/attempt-2" ]
+    [ ! -d "$T/run/attempt-3" ]
+    nothing_left
+}
+
+@test "what a person must mend is not tried again, and restarts are counted" {
+    run launch 1:1:exit2 -n 2 -r 5
+    [ "$status" -eq 2 ]
+    [ ! -d "$T/run/attempt-2" ]
+    run launch 1:1:exit77 -n 2 -r 5
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"stopped: loss or gradient is not finite"* ]]
+    [ ! -d "$T/run/attempt-2" ]
+    nothing_left
+}
+
+@test "Ctrl-C ends a run that waits for its next attempt" {
+    start "" -n 2 -s 100000 -m 5 -r 9
+    for n in 1 2; do # at once; then after a second
+        up_again() { [ "$(cat "$T/run/attempt-$n"/rank-*.log 2>/dev/null | grep -c ' is up$')" -eq 2 ]; }
+        until_true up_again
+        kill -9 "$(rank_pid "$keeper" $((n - 1)))"
+    done
+    if grep -q 'restart 2 of 9 in 1 s' "$T/out" || until_true grep -q 'restart 2 of 9' "$T/out"; then
+        kill -INT "$keeper"
+    fi
+    await "$keeper"
+    [ "$status" -ne 0 ]
+    nothing_left
 }
 
 @test "lines are whole in the log and, prefixed, on the terminal" {

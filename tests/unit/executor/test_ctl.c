@@ -78,7 +78,11 @@ static void the_rank_behind_is_the_lowest_not_waiting(void **state)
     assert_int_equal(sl_ctl_behind(c, text, sizeof text), 2);
     sl_ctl_mark(c, 2, 31, 7, SL_PHASE_WAIT);
     assert_int_equal(sl_ctl_behind(c, text, sizeof text), 1);
-    sl_ctl_mark(c, 1, 30, 7, SL_PHASE_DONE); /* who is done is not waited for */
+    sl_ctl_mark(c, 1, 30, 7, SL_PHASE_DONE); /* it left without the others, who wait for it */
+    assert_int_equal(sl_ctl_behind(c, text, sizeof text), 1);
+    assert_non_null(strstr(text, "rank 1 has left after step 7 while rank 0 waits in step 7,"));
+    for (int r = 0; r < 4; r++)
+        sl_ctl_mark(c, r, 31, 7, SL_PHASE_DONE);
     assert_int_equal(sl_ctl_behind(c, text, sizeof text), -1);
     free(c);
 }

@@ -135,8 +135,6 @@ static const struct wrong wrongs[] = {
      "\"byte\", \"word\" and \"uint16\" only", ""},
     {5, "layers = 2\ninit = \"gpt2\"",
      "job.toml:6:1: model.init: this version starts from random weights only", ""},
-    {14, "lr = 1\n[failure]\nmax_restarts = 3",
-     "job.toml:16:16: failure.max_restarts is 3: this version restarts nothing; use 0", ""},
     {14, "lr = 1\n[notify]\nwebhook = \"x\"",
      "job.toml:16:1: notify.webhook: this version sends no notifications", ""},
     {14, "lr = 1\n[checkpoint]\nresume = \"\"",

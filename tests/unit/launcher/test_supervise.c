@@ -36,6 +36,8 @@ static int setup(void **state)
     if (!f->ctl || sl_ctl_init(f->ctl, RANKS, 1, NULL))
         return -1;
     f->now = 1000ull * SECOND;
+    for (int r = 0; r < RANKS; r++)
+        atomic_store(&f->ctl->r[r].stepped, 1);
     sl_supervise_init(&f->s, f->ctl, RANKS, "n1", 5, 10, 0, f->now);
     return 0;
 }
@@ -230,6 +232,59 @@ static void a_hang_is_when_no_rank_moves(void **state)
     assert_non_null(strstr(f->s.reason, "rank 1 is behind"));
 }
 
+static void until_the_first_step_is_done_the_limit_is_doubled(void **state)
+{
+    struct fixture *f = *state;
+
+    atomic_store(&f->ctl->r[1].stepped, 0);
+    wait_ms(f, 9500);
+    assert_false(f->s.over);
+    wait_ms(f, 1000);
+    assert_int_equal(f->s.status, 6);
+}
+
+static void a_rank_that_names_the_hang_itself_is_believed(void **state)
+{
+    struct fixture *f = *state;
+
+    snprintf(f->s.told, sizeof f->s.told, "rank 2 has come to another collective");
+    sl_ctl_fail(f->ctl, 2);
+    die(f, 0, EXITED(SL_RANK_HANG));
+    assert_int_equal(f->s.status, 6);
+    assert_int_equal(f->s.culprit, 2);
+    assert_string_equal(f->s.reason, "hang: rank 2 has come to another collective");
+}
+
+static void stop_all(struct fixture *f, int64_t step)
+{
+    for (int r = 0; r < RANKS; r++) {
+        sl_ctl_mark(f->ctl, r, 9, step, SL_PHASE_STOPPED);
+        die(f, r, EXITED(SL_RANK_STOPPED));
+    }
+}
+
+static void a_stop_behind_a_checkpoint_is_75(void **state)
+{
+    struct fixture *f = *state;
+
+    sl_supervise_signal(&f->s, SIGTERM, f->now, f->note, sizeof f->note);
+    f->s.saved = 7;
+    stop_all(f, 7);
+    assert_int_equal(f->s.status, 75);
+    assert_int_equal(f->s.state, SL_STOPPED);
+}
+
+/* An older checkpoint would lose steps that were said to be done: 75 promises that none is lost. */
+static void a_stop_behind_an_older_checkpoint_is_not(void **state)
+{
+    struct fixture *f = *state;
+
+    sl_supervise_signal(&f->s, SIGTERM, f->now, f->note, sizeof f->note);
+    f->s.saved = 5;
+    stop_all(f, 7);
+    assert_int_equal(f->s.status, 128 + SIGTERM);
+}
+
 /* The agent was stopped for an hour: the ranks were perhaps, too. */
 static void our_own_sleep_is_no_hang(void **state)
 {
@@ -266,6 +321,10 @@ int main(void)
         CASE(grace_ends),
         CASE(a_time_limit_asks_to_stop_and_is_no_success),
         CASE(a_hang_is_when_no_rank_moves),
+        CASE(until_the_first_step_is_done_the_limit_is_doubled),
+        CASE(a_rank_that_names_the_hang_itself_is_believed),
+        CASE(a_stop_behind_a_checkpoint_is_75),
+        CASE(a_stop_behind_an_older_checkpoint_is_not),
         CASE(our_own_sleep_is_no_hang),
         CASE(sigkill_has_a_hint),
     };
