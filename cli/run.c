@@ -297,6 +297,7 @@ static int launch(struct run *r, struct sl_err *err)
         .arena_bytes = r->program->arena0,
         .data = r->files,
         .checkpoints = r->checkpoints,
+        .samples = r->samples,
         .from = r->from,
         .steps = r->steps,
         .out = 2,
@@ -364,8 +365,8 @@ const struct sl_cmd sl_cmd_run = {
     .summary = "Train: run a job on this machine, now.",
     .details = "The first word of the command may be left out when a job file follows. Ctrl-C once"
                " stops at the end of a step, twice at once. The status is 0 done, 1 failed, 2 wrong"
-               " job file or data, 3 does not fit in memory, 5 the machine failed, 6 hang, 128 + N"
-               " stopped by signal N.",
+               " job file or data, 3 does not fit in memory, 5 the machine failed, 6 hang, 75 stopped"
+               " with a checkpoint (a signal, time_limit), 128 + N stopped by signal N without one.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .run = run,

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/proc.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "launcher/hang.h"
 #include "launcher/lines.h"
 #include "launcher/local.h"
@@ -50,6 +51,7 @@ struct agent {
     uint64_t began, next_beat;
     int attempt; /* of the job, from 1 */
     int hellos, nohup, page, resumed; /* resumed: where this attempt goes on is known */
+    char from[SL_CKPT_PATH]; /* checkpoint that this attempt goes on from; "": none */
     char folder[3072]; /* of the attempt's logs */
     char own_log[3100];
 };
@@ -85,14 +87,17 @@ static void on_log_line(void *user, int rank, const char *text, size_t n)
     sl_term_line(a->term, line, (size_t)k + n);
 }
 
-static void resumed(struct agent *a, int64_t step, const char *from)
+/* A rank says so when it has read its checkpoint, or by its first step. */
+static void resumed(struct agent *a, int64_t step)
 {
     a->resumed = 1;
     if (a->rec)
-        sl_recorder_resumed(a->rec, step, from);
+        sl_recorder_resumed(a->rec, step, step ? a->from : "");
+    if (!a->restart.used)
+        return; /* who started the run has said it */
     if (step)
-        say(a, "attempt %d goes on behind step %" PRId64 ", from %s", a->attempt, step, from);
-    else if (a->attempt > 1)
+        say(a, "attempt %d goes on behind step %" PRId64 ", from %s", a->attempt, step, a->from);
+    else
         say(a, "attempt %d begins at the first step: there is no checkpoint", a->attempt);
 }
 
@@ -106,7 +111,7 @@ static void on_news(struct agent *a, const struct sl_report *rep)
     else if (rep->rank == 0 && !strncmp(kind, "checkpoint", sizeof rep->u.event.kind))
         a->sup.saved = rep->step > a->sup.saved ? rep->step : a->sup.saved;
     else if (rep->rank == 0 && !strncmp(kind, "resume", sizeof rep->u.event.kind))
-        resumed(a, rep->step, rep->u.event.message);
+        resumed(a, rep->step);
 }
 
 static void on_report(struct agent *a, const struct sl_report *rep)
@@ -117,7 +122,7 @@ static void on_report(struct agent *a, const struct sl_report *rep)
     if (rep->type == SL_REPORT_EVENT)
         on_news(a, rep);
     if (rep->type == SL_REPORT_STEP && !a->resumed)
-        resumed(a, 0, "");
+        resumed(a, 0);
     if (rep->type == SL_REPORT_HELLO && ++a->hellos == a->l->ranks && a->rec && !a->sup.asked)
         sl_recorder_state(a->rec, SL_RUNNING, "");
 }
@@ -465,7 +470,7 @@ static int open_local(struct agent *a, struct sl_err *err)
         .arena_bytes = l->arena_bytes,
         .job_text = l->job_text,
         .checkpoints = l->checkpoints,
-        .from = l->from,
+        .from = a->from,
         .data = l->data,
     };
     char host[64] = "", nspace[160];
@@ -517,6 +522,27 @@ static void fail_start(struct agent *a, const struct sl_err *err)
 
 /* ---- attempts ---- */
 
+/* Where this attempt goes on: the first as the caller says, others from the newest checkpoint. */
+static int pick(struct agent *a, struct sl_err *err)
+{
+    const struct sl_launch *l = a->l;
+    struct sl_ckpt_conf conf = {.dir = l->checkpoints,
+                                .text = l->job_text,
+                                .job = l->id,
+                                .steps = l->steps,
+                                .samples = l->samples};
+    int64_t step;
+
+    a->from[0] = '\0';
+    if (!a->restart.used) {
+        snprintf(a->from, sizeof a->from, "%s", l->from ? l->from : "");
+        return 0;
+    }
+    if (!l->checkpoints || !*l->checkpoints)
+        return 0;
+    return sl_ckpt_pick(l->job, &conf, 1 + (int)a->restart.used, a->from, &step, err);
+}
+
 /* From the start of its ranks to their end; what came of it stands in a->sup. */
 static void attempt(struct agent *a)
 {
@@ -524,7 +550,7 @@ static void attempt(struct agent *a)
 
     a->sup = (struct sl_supervise){.culprit = -1};
     a->hellos = a->resumed = 0;
-    if ((!a->logs && open_logs(a, &err)) || open_local(a, &err))
+    if ((!a->logs && open_logs(a, &err)) || pick(a, &err) || open_local(a, &err))
         fail_start(a, &err);
     else
         loop(a);

@@ -31,6 +31,7 @@ struct sl_launch {
     int64_t arena_bytes;          /* of each rank, the plan's total */
     struct sl_dataset_files data; /* of sl_dataset_prepare() */
     const char *checkpoints;      /* sl_ckpt_dir(), locked by the caller; NULL: none are written */
+    int64_t samples;              /* of training: what sl_ckpt_pick() wants to know */
     const char *from;             /* sl_ckpt_pick() for the first attempt; NULL or "": none */
     int64_t steps;                /* planned; 0: not known */
     int out;                      /* descriptor for people: messages and progress (stderr) */

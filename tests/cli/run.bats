@@ -162,13 +162,13 @@ stepped() { grep -q '^step ' "$T/out"; }
     nothing_left
 }
 
-@test "Ctrl-C once stops at a step's end, with 130" {
+@test "Ctrl-C once stops at a step's end, with a checkpoint and 75" {
     start --set train.steps=100000
     until_true stepped
     kill -INT "$keeper"
     await "$keeper"
-    [ "$status" -eq 130 ]
-    grep -q 'stopped after step [1-9]' "$T/out"
+    [ "$status" -eq 75 ]
+    grep -q 'Interrupt: stopped behind step [1-9][0-9]*, with a checkpoint' "$T/out"
     nothing_left
 }
 
