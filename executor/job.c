@@ -98,9 +98,11 @@ static int check_data(struct sl_job *job, const struct sl_conf *c, struct sl_err
 {
     struct sl_data_spec *d = &job->data;
 
-    if (d->valid && d->valid_fraction > 0 && sl_conf_given(c, "data.valid_fraction"))
-        return sl_conf_bad(c, "data.valid_fraction", err,
-                           "data.valid_fraction and data.valid are both given; use one of them");
+    if (d->valid && d->valid_fraction > 0 && sl_conf_given(c, "data.valid_fraction")) {
+        sl_conf_bad(c, "data.valid_fraction", err,
+                    "data.valid_fraction and data.valid are both given; use one of them");
+        return sl_hint(err, "0 is as not given: --set data.valid_fraction=0.");
+    }
     if (d->valid)
         d->valid_fraction = 0;
     if (d->tokenizer == SL_TOK_BYTE && d->vocab_size && d->vocab_size != 256)
@@ -131,9 +133,11 @@ static int check_train(const struct sl_job *job, const struct sl_conf *c, struct
     if (!t->steps && t->epochs <= 0)
         return sl_conf_bad(c, "train.steps", err,
                            "train.steps and train.epochs are both missing; give one of them");
-    if (t->steps && t->epochs > 0)
-        return sl_conf_bad(c, "train.epochs", err,
-                           "train.epochs and train.steps are both given; use one of them");
+    if (t->steps && t->epochs > 0) {
+        sl_conf_bad(c, "train.epochs", err,
+                    "train.epochs and train.steps are both given; use one of them");
+        return sl_hint(err, "0 is as not given: --set train.epochs=0, or --set train.steps=0.");
+    }
     if (t->min_lr > t->lr)
         return sl_conf_bad(c, "train.min_lr", err, "train.min_lr is %s, more than train.lr %s",
                            sl_double_exact(a, t->min_lr), sl_double_exact(b, t->lr));

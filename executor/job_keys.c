@@ -53,7 +53,8 @@ static const struct sl_conf_opt keys[] = {
     {.key = "resources.device", .type = SL_CONF_WORD, .at = AT(resources.device), .def = "\"auto\"",
      .words = devices, .refuse = no_device, .help = "What ranks compute on."},
     {.key = "resources.memory_limit", .type = SL_CONF_SIZE, .at = AT(resources.memory_limit),
-     .max = huge, .def = "0", .help = "Bytes a rank may use; 0: no limit. Refused when exceeded."},
+     .max = huge, .def = "0",
+     .help = "Bytes that a rank's plan may take; 0: no limit. Its process adds up to 64 MiB."},
     {.key = "resources.time_limit", .type = SL_CONF_DURATION, .at = AT(resources.time_limit),
      .max = huge, .def = "0", .help = "Stop at a step boundary after this time; 0: no limit."},
 
