@@ -11,6 +11,7 @@ static const struct sl_cmd *const all[] = {
     &sl_cmd_logs,
     &sl_cmd_serve,
     &sl_cmd_data,
+    &sl_cmd_export,
     &sl_cmd_rank,
     &sl_cmd_version,
 };

@@ -14,6 +14,7 @@
 
 extern const struct sl_cmd sl_cmd_check;
 extern const struct sl_cmd sl_cmd_data;
+extern const struct sl_cmd sl_cmd_export;
 extern const struct sl_cmd sl_cmd_plan;
 extern const struct sl_cmd sl_cmd_rank;
 extern const struct sl_cmd sl_cmd_run;

@@ -7,6 +7,7 @@ cli_sources = \
 	%D%/check.c \
 	%D%/data.c \
 	%D%/commands.c %D%/commands.h \
+	%D%/export.c \
 	%D%/list.c \
 	%D%/logs.c \
 	%D%/options.c %D%/options.h \

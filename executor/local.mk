@@ -37,6 +37,7 @@ libexecutor_a_SOURCES = \
 	%D%/checkpoint/load.c \
 	%D%/checkpoint/shard_file.c %D%/checkpoint/shard_file.h \
 	%D%/checkpoint/commit.c %D%/checkpoint/commit.h \
+	%D%/checkpoint/export.c %D%/checkpoint/export.h \
 	%D%/checkpoint/saver.c %D%/checkpoint/saver.h \
 	%D%/train.c %D%/train.h \
 	%D%/wireup.c %D%/wireup.h \

@@ -262,8 +262,8 @@ static int first_state(struct loop *l, int64_t *done, struct sl_err *err)
         return -1;
     l->saved = *done;
     if (!t->comm->rank)
-        sl_report_event(t->report, t->report_to, *done, "resume", "goes on behind step %lld, from %s",
-                        (long long)*done, t->checkpoint->from);
+        sl_report_event(t->report, t->report_to, *done, "resume", "%s",
+                        t->checkpoint->from);
     return 0;
 }
 

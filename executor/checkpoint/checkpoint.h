@@ -53,6 +53,9 @@ int sl_ckpt_lock(const char *dir, int *fd, struct sl_err *err);
 int sl_ckpt_newest(const char *dir, int64_t below, char ret[SL_CKPT_PATH], int64_t *step,
                    struct sl_err *err);
 
+/* `path` itself when it is a checkpoint, else the newest in it. SL_USAGE: neither. */
+int sl_ckpt_find(const char *path, char ret[SL_CKPT_PATH], struct sl_err *err);
+
 /*
  * What attempt `attempt` (from 1) goes on from: the first by checkpoint.resume, later ones from the
  * newest of this run, else as the first. `from` is "" for the beginning, *step 0 then. The manifest,
@@ -65,8 +68,7 @@ int sl_ckpt_pick(const struct sl_job *job, const struct sl_ckpt_conf *conf, int 
 /*
  * This rank's persistent buffers from conf->from, in place of sl_run_init(); every chunk that is
  * read is verified first. r->g is the training graph; what it has skipped is set, too. *step: the
- * step that is done. SL_USAGE:
- * damaged, or it does not fit the job.
+ * step that is done. SL_USAGE: damaged, or it does not fit the job.
  */
 int sl_ckpt_load(struct sl_run *r, const struct sl_job *job, const struct sl_ckpt_conf *conf,
                  int64_t *step, struct sl_err *err);

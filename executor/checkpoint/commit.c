@@ -117,7 +117,7 @@ static int write_manifest(const struct sl_ckpt_manifest *m, const struct sl_job 
     char *path = sl_fs_absolute(part, "manifest.json", err);
     size_t n;
     char *text = path ? sl_ckpt_manifest_text(m, job, &n, err) : NULL;
-    int rc = text ? sl_fs_write_atomic(path, text, n, 0666, err) : -1;
+    int rc = text ? sl_fs_write_atomic(path, text, n, 0644, err) : -1;
 
     free(text);
     free(path);

@@ -7,14 +7,13 @@
 #include "executor/checkpoint/folder.h"
 #include "executor/checkpoint/manifest.h"
 
-/* checkpoint.resume as a path: a checkpoint itself, or a folder of them. */
-static int from_path(const char *path, char from[SL_CKPT_PATH], struct sl_err *err)
+int sl_ckpt_find(const char *path, char from[SL_CKPT_PATH], struct sl_err *err)
 {
     char file[SL_CKPT_PATH + 16];
     int64_t step;
 
     if (strlen(path) >= SL_CKPT_PATH)
-        return sl_fail(err, SL_USAGE, "checkpoint.resume has more than %d bytes", SL_CKPT_PATH - 1);
+        return sl_fail(err, SL_USAGE, "the path of a checkpoint has more than %d bytes", SL_CKPT_PATH - 1);
     snprintf(file, sizeof file, "%s/manifest.json", path);
     if (!access(file, F_OK)) {
         snprintf(from, SL_CKPT_PATH, "%s", path);
@@ -24,7 +23,7 @@ static int from_path(const char *path, char from[SL_CKPT_PATH], struct sl_err *e
         return -1;
     if (step)
         return 0;
-    sl_fail(err, SL_USAGE, "checkpoint.resume: \"%s\" is no checkpoint and holds none", path);
+    sl_fail(err, SL_USAGE, "\"%s\" is no checkpoint and holds none", path);
     return sl_hint(err, "A checkpoint is a folder named step-... with a manifest.json in it.");
 }
 
@@ -44,7 +43,7 @@ static int first(const struct sl_job *job, const char *dir, int64_t newest, char
                                "step %lld", dir, (long long)newest);
         return sl_hint(err, "Remove them, or set checkpoint.dir to another folder.");
     }
-    return from_path(resume, from, err);
+    return sl_ckpt_find(resume, from, err) ? sl_within(err, "checkpoint.resume") : 0;
 }
 
 /* Newer ones than that which is gone on from would be taken for this run's by the next attempt. */

@@ -106,7 +106,7 @@ static int write_hashes(const struct sink *k, const char *folder, int rank, stru
     path = sl_fs_absolute(folder, name, err);
     if (!path)
         return -1;
-    rc = sl_fs_write_atomic(path, k->hash, (size_t)k->done * sizeof *k->hash, 0666, err);
+    rc = sl_fs_write_atomic(path, k->hash, (size_t)k->done * sizeof *k->hash, 0644, err);
     free(path);
     return rc;
 }
