@@ -22,7 +22,7 @@ cli_sources = \
 	%D%/version.c
 
 bin_PROGRAMS += shardlaunch
-shardlaunch_SOURCES = %D%/main.c $(cli_sources)
+shardlaunch_SOURCES = %D%/main.c %D%/openmp.c $(cli_sources)
 shardlaunch_LDADD = $(sl_libs)
 # common/ holds one C++ file (the TOML face): link as C++.
 nodist_EXTRA_shardlaunch_SOURCES = dummy.cxx

@@ -1,4 +1,5 @@
 /* main.c - the program: find the subcommand, run it, print its error */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
     struct sl_err err = {0};
     int rc;
 
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit (ulimit -f) is an error to tell, no reason to die */
     if (argc < 2) {
         fputs(usage, stderr);
         return SL_EXIT_USAGE;

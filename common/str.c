@@ -272,6 +272,39 @@ int sl_utf8_len(const char *p, size_t n)
     return len;
 }
 
+/* The code of a character of `len` bytes that sl_utf8_len has checked. */
+static uint32_t decode(const char *s, int len)
+{
+    static const unsigned char lead[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    uint32_t code = (unsigned char)*s & lead[len];
+
+    for (int i = 1; i < len; i++)
+        code = code << 6 | ((unsigned char)s[i] & 0x3Fu);
+    return code;
+}
+
+/* Controls of both sets, ends of lines, and what turns the direction of the text around it. */
+static int acts(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x2028 && c <= 0x202E)
+           || (c >= 0x2066 && c <= 0x2069);
+}
+
+const char *sl_str_control(const char *s)
+{
+    size_t left = strlen(s);
+
+    while (left) {
+        int used = sl_utf8_len(s, left);
+
+        if (!used || acts(decode(s, used)))
+            return s;
+        s += used;
+        left -= (size_t)used;
+    }
+    return NULL;
+}
+
 size_t sl_str_escape(char *dst, size_t size, const char *s)
 {
     size_t left = strlen(s), at = 0, fits = 0; /* fits: the last end that leaves room for "..." */
@@ -282,8 +315,10 @@ size_t sl_str_escape(char *dst, size_t size, const char *s)
 
         if (*s == '\n' || *s == '\t' || *s == '\r')
             n = snprintf(piece, sizeof piece, "\\%c", *s == '\n' ? 'n' : *s == '\t' ? 't' : 'r');
-        else if (!used || (unsigned char)*s < 0x20 || *s == 0x7F)
+        else if (used < 2 && (!used || acts((unsigned char)*s)))
             n = snprintf(piece, sizeof piece, "\\x%02X", (unsigned char)*s);
+        else if (acts(decode(s, used)))
+            n = snprintf(piece, sizeof piece, "\\u%04X", (unsigned)decode(s, used) & 0xFFFFu);
         else
             n = snprintf(piece, sizeof piece, "%.*s", used, s);
         if (at + (size_t)n + 1 > size) {

@@ -37,10 +37,14 @@ int sl_str_distance(const char *a, const char *b);
 int sl_str_nearest(const char *word, const char *const *names, int n);
 
 /*
- * Copy s on one line: control characters and bytes that are no UTF-8 become \n, \t, \r or \xHH. Cut
- * with "..." to fit `size` bytes with the NUL. Returns the length written. size >= 4.
+ * Copy s on one line: control characters and bytes that are no UTF-8 become \n, \t, \r, \xHH or
+ * \uHHHH (the second set of controls, Unicode's line ends and its turns of direction: a terminal
+ * obeys them, too). Cut with "..." to fit `size` bytes with the NUL. Returns the length written.
+ * size >= 4.
  */
 size_t sl_str_escape(char *dst, size_t size, const char *s);
+/* The first place in s that sl_str_escape would change, NULL if there is none. */
+const char *sl_str_control(const char *s);
 
 /* The length of the UTF-8 sequence at p (n bytes left), 0 when it is none (overlong, surrogate). */
 int sl_utf8_len(const char *p, size_t n);

@@ -99,12 +99,74 @@ static bool before(const sl_toml_value &a, const sl_toml_value &b)
     return std::strlen(a.path) < std::strlen(b.path);
 }
 
+/* How a string that begins at p ends: its quotes, once or three times. */
+static std::string quotes(std::string_view p)
+{
+    bool three = p.size() > 2 && p[1] == p[0] && p[2] == p[0];
+
+    return std::string(three ? 3 : 1, p[0]);
+}
+
+/* Behind the string that begins at p: where it ends, or the whole text when it does not. */
+static size_t skip_string(std::string_view text, size_t p)
+{
+    std::string end = quotes(text.substr(p));
+
+    for (p += end.size(); p < text.size(); p++) {
+        if (text[p] == '\\' && end[0] == '"')
+            p++;
+        else if (text.compare(p, end.size(), end) == 0)
+            return p + end.size();
+        else if (text[p] == '\n' && end.size() == 1)
+            return p; /* toml++ says that */
+    }
+    return text.size();
+}
+
+/*
+ * The place of a dotted key with more parts than any of ours, npos if there is none. toml++ bounds how
+ * deep values nest, but not keys, and walks both by recursion.
+ */
+static size_t deep_key(std::string_view text)
+{
+    size_t parts = 0;
+
+    for (size_t p = 0; p < text.size();) {
+        if (text[p] == '"' || text[p] == '\'') {
+            p = skip_string(text, p);
+            continue;
+        }
+        if (text[p] == '#')
+            p = std::min(text.find('\n', p), text.size() - 1);
+        if (text[p] == '.' && ++parts > 64)
+            return p;
+        if (std::strchr("\n=,[]{}", text[p]))
+            parts = 0;
+        p++;
+    }
+    return std::string_view::npos;
+}
+
+static int check_depth(std::string_view text, const char *name, struct sl_err *err)
+{
+    size_t at = deep_key(text), line_start;
+
+    if (at == std::string_view::npos)
+        return 0;
+    line_start = text.rfind('\n', at) + 1; /* npos + 1 is 0 */
+    return sl_fail(err, SL_USAGE, "%s:%zu:%zu: a key of more than 64 parts", name,
+                   (size_t)std::count(text.begin(), text.begin() + (long)at, '\n') + 1,
+                   at - line_start + 1);
+}
+
 struct sl_toml *sl_toml_parse(const char *text, size_t n, const char *name, struct sl_err *err)
 {
     if (n > (1u << 20)) {
         sl_fail(err, SL_USAGE, "%s:1:1: has %zu bytes; at most 1048576 are read", name, n);
         return nullptr;
     }
+    if (check_depth(std::string_view(text, n), name, err))
+        return nullptr;
     toml::parse_result r = toml::parse(std::string_view(text, n), std::string_view(name));
     if (!r) {
         auto at = r.error().source().begin;

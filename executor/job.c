@@ -97,6 +97,8 @@ static int check_model(struct sl_job *job, const struct sl_conf *c, struct sl_er
 static int check_data(struct sl_job *job, const struct sl_conf *c, struct sl_err *err)
 {
     struct sl_data_spec *d = &job->data;
+    char given[24];
+    int least;
 
     if (d->valid && d->valid_fraction > 0 && sl_conf_given(c, "data.valid_fraction")) {
         sl_conf_bad(c, "data.valid_fraction", err,
@@ -111,11 +113,14 @@ static int check_data(struct sl_job *job, const struct sl_conf *c, struct sl_err
                            (long long)d->vocab_size);
     if (d->tokenizer == SL_TOK_BYTE)
         d->vocab_size = 256;
-    if (d->vocab_size < 2)
+    least = d->tokenizer == SL_TOK_WORD ? 3 : 2; /* a word besides "<unk>" and "<eos>" */
+    if (d->vocab_size < least) {
+        snprintf(given, sizeof given, "%lld", (long long)d->vocab_size);
         return sl_conf_bad(c, "data.vocab_size", err,
-                           "data.vocab_size is %s; the tokenizer \"%s\" needs an integer from 2 "
-                           "to 65536", d->vocab_size ? "1" : "missing",
-                           d->tokenizer == SL_TOK_WORD ? "word" : "uint16");
+                           "data.vocab_size is %s; the tokenizer \"%s\" needs an integer from %d "
+                           "to 65536", d->vocab_size ? given : "missing",
+                           d->tokenizer == SL_TOK_WORD ? "word" : "uint16", least);
+    }
     if (strstr(d->train, "{id}"))
         return sl_conf_bad(c, "data.train", err,
                            "data.train holds {id}: data cannot depend on the run's number");
@@ -216,13 +221,19 @@ static int expand_resume(struct sl_job *job, const char *folder, struct sl_err *
     return expand(job, folder, resume, err);
 }
 
+/* It is shown on terminals and in file names: nothing in it may act there. */
 static int check_name(const struct sl_job *job, const struct sl_conf *c, struct sl_err *err)
 {
-    for (const char *p = job->name; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7F)
-            return sl_conf_bad(c, "name", err, "name holds a control character (0x%02X)",
-                               (unsigned char)*p);
-    return 0;
+    const char *p = sl_str_control(job->name);
+    char one[5], shown[12];
+    int n = p ? sl_utf8_len(p, strlen(p)) : 0;
+
+    if (!p)
+        return 0;
+    snprintf(one, sizeof one, "%.*s", n ? n : 1, p);
+    sl_str_escape(shown, sizeof shown, one);
+    return sl_conf_bad(c, "name", err, "name holds a %s (%s)",
+                       n ? "control character" : "byte that is no UTF-8", shown);
 }
 
 /* `folder`: what relative paths are relative to; NULL: leave them. */

@@ -54,6 +54,9 @@ int sl_inputs(struct sl_graph *g, int64_t samples, int64_t context)
     if (samples < 1 || context < 1)
         return sl_graph_fail(g, SL_USAGE, "a micro-batch of %lld samples of %lld tokens",
                              (long long)samples, (long long)context);
+    if (context > INT32_MAX / samples)
+        return sl_graph_fail(g, SL_USAGE, "a micro-batch of %lld samples of %lld tokens is more than "
+                             "%d tokens", (long long)samples, (long long)context, INT32_MAX);
     if (g->ids >= 0)
         return sl_graph_fail(g, SL_BUG, "a model describes its inputs twice");
     g->samples = samples;

@@ -121,6 +121,11 @@ void sl_graph_destroy(struct sl_graph *g)
 
 int sl_buffer_add(struct sl_graph *g, int64_t bytes, enum sl_cat cat)
 {
+    if (bytes < 0 || bytes > SL_MOST_BYTES - g->counted) {
+        sl_graph_fail(g, SL_USAGE, "the model needs more than 16 PiB a rank, with all that it computes");
+        bytes = 0; /* whatever sums it up does not overflow until someone looks at the error */
+    }
+    g->counted += bytes;
     if (grow(g, (void **)&g->b, g->nb, &g->room_b, sizeof *g->b))
         return 0;
     g->b[g->nb] = (struct sl_buffer){

@@ -143,6 +143,9 @@ struct sl_unit {
     int master, m, v;           /* optimizer: fp32 master copy (bf16 only) and moments */
 };
 
+/* All buffers together: no sum, product with a lifetime or total over the ranks can overflow. */
+#define SL_MOST_BYTES ((int64_t)1 << 54)
+
 struct sl_graph {
     struct sl_op *ops;
     struct sl_tensor *t;
@@ -161,6 +164,7 @@ struct sl_graph {
     int strategy;     /* enum sl_strategy */
     enum sl_dtype ptype; /* type of parameters, gradients and activations */
     int64_t arena, persistent, lower_bound;
+    int64_t counted; /* bytes of all buffers: at most SL_MOST_BYTES */
     int peak_op;
     int64_t at_peak[SL_CATS];  /* sums to arena: holes are in workspace */
     int64_t cat_peak[SL_CATS]; /* each category's own highest */

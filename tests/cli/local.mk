@@ -1,6 +1,6 @@
 # tests of cli
-TESTS += %D%/data.bats %D%/scripts.bats %D%/texts.bats
-EXTRA_DIST += %D%/data.bats %D%/scripts.bats %D%/texts.bats
+TESTS += %D%/data.bats %D%/scripts.bats %D%/surroundings.bats %D%/texts.bats
+EXTRA_DIST += %D%/data.bats %D%/scripts.bats %D%/surroundings.bats %D%/texts.bats
 TESTS += %D%/run.bats
 EXTRA_DIST += %D%/run.bats tests/lib/procs.bash tests/lib/lsan.supp
 TESTS += %D%/check.bats %D%/usage.bats

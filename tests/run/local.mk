@@ -1,3 +1,3 @@
 # tests of whole runs: plan against run, kills, strategies end to end
-TESTS += %D%/plan_is_run.bats
-EXTRA_DIST += %D%/plan_is_run.bats
+TESTS += %D%/plan_is_run.bats %D%/strategies_fuzz.bats
+EXTRA_DIST += %D%/plan_is_run.bats %D%/strategies_fuzz.bats

@@ -138,6 +138,14 @@ static void one_line_stays_one_line(void **state)
     (void)state;
     sl_str_escape(t, sizeof t, "a\nb\tc\x1b[1m\x7f \xff \xc3\xa9");
     assert_string_equal(t, "a\\nb\\tc\\x1B[1m\\x7F \\xFF \xc3\xa9");
+    /* C1's CSI and NEL, line separator, right-to-left override and isolate: a terminal obeys them */
+    sl_str_escape(t, sizeof t, "\xc2\x9b" "31m\xc2\x85|\xe2\x80\xa8|\xe2\x80\xae|\xe2\x81\xa6");
+    assert_string_equal(t, "\\u009B31m\\u0085|\\u2028|\\u202E|\\u2066");
+    sl_str_escape(t, sizeof t, "\xc2\xa0\xe2\x80\xa7\xe2\x80\xaf\xf0\x9f\x98\x80");
+    assert_string_equal(t, "\xc2\xa0\xe2\x80\xa7\xe2\x80\xaf\xf0\x9f\x98\x80");
+    assert_null(sl_str_control("\xc2\xa0 \xf0\x9f\x98\x80 <b>"));
+    assert_string_equal(sl_str_control("ab\xe2\x80\xaez"), "\xe2\x80\xaez");
+    assert_string_equal(sl_str_control("\xc3\xa9\xff"), "\xff");
     assert_int_equal(sl_str_escape(small, sizeof small, "1234567"), 7);
     assert_string_equal(small, "1234567");
     sl_str_escape(small, sizeof small, "12345678");

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/buf.h"
 #include "common/toml.h"
 
 static struct sl_toml *parse(const char *text)
@@ -136,6 +137,61 @@ static void a_deep_nest_is_refused(void **state)
     assert_int_equal(err.code, SL_USAGE);
 }
 
+/* toml++ walks keys by recursion and does not bound them: these crashed it. */
+static void a_deep_key_is_refused(void **state)
+{
+    static const char *const begin[] = {"x", "[x", "[[x", "a = {x", "'x'", "\"x\\\"\"", "[a]\n#\n x"};
+    size_t n = 500000;
+    char *deep = malloc(n);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
+        struct sl_err err = {0};
+        size_t k = strlen(begin[i]);
+
+        memcpy(deep, begin[i], k);
+        for (size_t j = k; j < n; j++)
+            deep[j] = (j - k) % 2 ? 'x' : '.';
+        assert_null(sl_toml_parse(deep, n, "f.toml", &err));
+        assert_int_equal(err.code, SL_USAGE);
+        if (!strstr(err.msg, "a key of more than 64 parts"))
+            fail_msg("%s", err.msg);
+        if (i == 6)
+            assert_string_equal(err.msg, "f.toml:3:131: a key of more than 64 parts");
+    }
+    free(deep);
+}
+
+/* Points in strings, comments, numbers and arrays are no parts of keys. */
+static void other_points_are_no_depth(void **state)
+{
+    struct sl_buf b;
+    struct sl_err err = {0};
+    struct sl_toml *t;
+
+    (void)state;
+    sl_buf_init(&b, 1 << 16);
+    sl_buf_str(&b, "# ");
+    for (int i = 0; i < 100; i++)
+        sl_buf_str(&b, "...");
+    sl_buf_str(&b, "\na = [");
+    for (int i = 0; i < 100; i++)
+        sl_buf_str(&b, "1.5, ");
+    sl_buf_str(&b, "]\nb = \"\"\"\"\\\"\n");
+    for (int i = 0; i < 100; i++)
+        sl_buf_str(&b, "..\n..");
+    sl_buf_str(&b, "\"\"\"\nc = '");
+    for (int i = 0; i < 100; i++)
+        sl_buf_str(&b, "..");
+    sl_buf_str(&b, "\\'\n'....' = 1\n");
+    t = sl_toml_parse(sl_buf_text(&b), b.len, "f.toml", &err);
+    if (!t)
+        fail_msg("%s", err.msg);
+    assert_int_equal(sl_toml_find(t, "c")->len, 201);
+    sl_toml_destroy(t);
+    sl_buf_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +200,8 @@ int main(void)
         cmocka_unit_test(what_is_no_toml_has_a_place_on_one_line),
         cmocka_unit_test(a_text_without_end_is_refused),
         cmocka_unit_test(a_deep_nest_is_refused),
+        cmocka_unit_test(a_deep_key_is_refused),
+        cmocka_unit_test(other_points_are_no_depth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -330,6 +330,37 @@ static void recompute_lowers_activations_and_keeps_ids(void **state)
     sl_program_destroy(again);
 }
 
+/* 2^44 rows of 2^20 numbers are 2^64, which is 0: such a model was described, and planned, as small. */
+static void a_size_that_overflows_is_refused(void **state)
+{
+    struct sl_graph *g = sl_graph_create(SL_F32, NULL);
+    struct sl_job j = tiny_job();
+    struct sl_err err = {0};
+
+    (void)state;
+    sl_inputs(g, 1 << 24, 1 << 20);
+    assert_refused(g, "a micro-batch of 16777216 samples of 1048576 tokens is more than 2147483647");
+
+    g = sl_graph_create(SL_F32, NULL);
+    sl_inputs(g, 1 << 11, (1 << 20) - 1); /* in range: 2^31 rows x 2^16 numbers x 4 bytes, 2^5 times */
+    sl_unit_begin(g, "h.0", "h.0.");
+    for (int i = 0, x = sl_embed(g, sl_weight(g, "w", 11, 65536, 1), "w"); i < 40; i++)
+        x = sl_gelu(g, x);
+    assert_refused(g, "more than 16 PiB a rank");
+
+    j.model.heads = 1;
+    j.model.width = 65536;
+    j.model.ffn_width = 1 << 20;
+    j.model.layers = 100;
+    j.model.context = 1 << 20;
+    j.train.batch = 1 << 11;
+    j.train.micro_batch = 1 << 10;
+    assert_null(sl_program_make(&j, 1, SL_ZERO2, 1, 0, &err));
+    assert_int_equal(err.code, SL_USAGE);
+    if (!strstr(err.msg, "more than 16 PiB a rank"))
+        fail_msg("%s", err.msg);
+}
+
 /* Whatever allocation fails, making a program ends with an error and nothing leaks or crashes. */
 static void memory_that_runs_out_anywhere_is_an_error(void **state)
 {
@@ -368,6 +399,7 @@ int main(void)
         cmocka_unit_test(names_shapes_and_init_are_gpt2s),
         cmocka_unit_test(ids_depend_on_the_description_alone),
         cmocka_unit_test(recompute_lowers_activations_and_keeps_ids),
+        cmocka_unit_test(a_size_that_overflows_is_refused),
         cmocka_unit_test(memory_that_runs_out_anywhere_is_an_error),
     };
 

@@ -105,7 +105,8 @@ static const struct wrong wrongs[] = {
      "job.toml:9:18: model.tie_embeddings is 1; use true or false", ""},
     {1, "name = 1979-05-27", "job.toml:1:8: name is a date or time; use a text of at most 100 bytes",
      ""},
-    {1, "name = \"a\\u001Bb\"", "job.toml:1:8: name holds a control character (0x1B)", ""},
+    {1, "name = \"a\\u001Bb\"", "job.toml:1:8: name holds a control character (\\x1B)", ""},
+    {1, "name = \"a\\u202Eb\"", "job.toml:1:8: name holds a control character (\\u202E)", ""},
     {3, "memory_limit = \"5 GiB\"",
      "job.toml:3:16: resources.memory_limit: \"5 GiB\" is no size: use a number and B, KiB, MiB, "
      "GiB, TiB, kB, MB, GB or TB, as in \"512MiB\"", ""},
@@ -159,7 +160,7 @@ static const struct wrong wrongs[] = {
      "job.toml:12:18: data.valid_fraction and data.valid are both given; use one of them",
      "0 is as not given: --set data.valid_fraction=0."},
     {10, "train = \"a\"\ntokenizer = \"word\"",
-     "job.toml:9:2: data.vocab_size is missing; the tokenizer \"word\" needs an integer from 2 to "
+     "job.toml:9:2: data.vocab_size is missing; the tokenizer \"word\" needs an integer from 3 to "
      "65536", ""},
     {10, "train = \"a\"\nvocab_size = 300",
      "job.toml:11:14: data.vocab_size is 300; the tokenizer \"byte\" has 256", ""},
