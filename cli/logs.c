@@ -69,7 +69,8 @@ static void put_lines(struct log *l, int named, int last, struct sl_buf *out)
 static int catch_up(struct sl_store *st, int64_t job, int64_t attempt, struct log *l, int named,
                     int last, int64_t *bytes, struct sl_err *err)
 {
-    struct sl_tail_query q = {job, attempt, l->rank, l->at, SL_TAIL_MAX};
+    struct sl_tail_query q = {
+        .job = job, .attempt = attempt, .rank = l->rank, .after = l->at, .max = SL_TAIL_MAX};
     struct sl_tail t = {0};
     struct sl_buf out;
     int rc = sl_tail_read(st, &q, &l->line, &t, err), any;

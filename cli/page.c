@@ -54,5 +54,8 @@ int sl_page_open_in_run(void *user, char *line, size_t size, struct sl_err *err)
 
 void sl_page_close_in_run(void *user)
 {
-    sl_page_stop(user);
+    struct sl_page_opts *p = user;
+
+    sl_server_say_closing(p->server);
+    sl_page_stop(p);
 }

@@ -344,6 +344,7 @@ static void report_failure(struct agent *a)
         say(a, "%s", a->sup.hint);
     if (rank < 0)
         return;
+    event(a, rank, "culprit", a->sup.reason);
     if (sl_logs_tail(a->logs, rank, 0))
         say(a, "last output of rank %d (%s/rank-%d.log):", rank, a->folder, rank);
     else
@@ -386,11 +387,11 @@ static void close_all(struct agent *a)
     struct sl_err err = {0};
 
     beat(a); /* each of these takes seconds at most */
-    if (a->page)
-        a->l->page_close(a->l->user);
-    beat(a);
     if (a->rec && sl_recorder_close(a->rec, a->sup.state, a->sup.status, a->sup.reason, &err))
         say(a, "%s", err.msg);
+    beat(a);
+    if (a->page) /* last, for open pages to see the end */
+        a->l->page_close(a->l->user);
     beat(a);
     sl_pmix_server_close(a->pmix);
     close_attempt(a);

@@ -269,12 +269,13 @@ int sl_read_memory(struct sl_store *st, int64_t job, int64_t attempt, sl_memory_
     return rc;
 }
 
+/* CROSS JOIN keeps the order of the tables: a seek a name, where SQLite would scan all values. */
 int sl_read_metrics(struct sl_store *st, int64_t job, int64_t attempt, sl_metric_row_f f, void *u,
                     struct sl_err *err)
 {
     sqlite3_stmt *s = sl_db_query(st->db, err,
                                   "SELECT n.name, m.step, m.time, m.value FROM metric_name n"
-                                  " JOIN metric m ON m.job = ?1 AND m.attempt = ?2"
+                                  " CROSS JOIN metric m ON m.job = ?1 AND m.attempt = ?2"
                                   " AND m.name = n.id AND m.step = (SELECT max(step) FROM metric"
                                   " WHERE job = ?1 AND attempt = ?2 AND name = n.id)"
                                   " ORDER BY n.name",

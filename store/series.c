@@ -82,11 +82,15 @@ static int64_t buckets(int64_t first, int64_t last, int64_t width)
     return (last - 1) / width - (first - 1) / width + 1;
 }
 
-/* The least width that needs no more than `points` buckets and is made of whole roll-ups; their
- * width, or 1 for the rows themselves, is *grain. */
-static int64_t choose(int64_t first, int64_t last, int64_t points, int64_t *grain)
+/* The least width, from q->width on, that needs no more than `points` buckets and is made of whole
+ * roll-ups; their width, or 1 for the rows themselves, is *grain. */
+static int64_t choose(int64_t first, int64_t last, const struct sl_series_query *q, int64_t *grain)
 {
+    int64_t points = q->points ? q->points : SL_SERIES_POINTS;
     int64_t width = (last - first) / points + 1;
+
+    if (width < q->width)
+        width = q->width;
 
     while (buckets(first, last, width) > points)
         width++;
@@ -164,45 +168,179 @@ static int read_rollups(struct sl_store *st, const struct sl_series_query *q, in
     return rc;
 }
 
-int sl_series_read(struct sl_store *st, const struct sl_series_query *q, struct sl_series *ret,
-                   struct sl_err *err)
+static int check(const struct sl_series_query *q, struct sl_err *err)
 {
-    int64_t points = q->points ? q->points : SL_SERIES_POINTS, name, first, last, grain;
-    struct sl_series r = {.width = 1};
-    int rc;
-
-    if (points < 1 || points > SL_SERIES_POINTS)
+    if (q->points < 0 || q->points > SL_SERIES_POINTS)
         return sl_fail(err, SL_USAGE, "points must be 1 to %d", SL_SERIES_POINTS);
     if (q->from < 0 || q->to < 0 || (q->to && q->to < q->from))
         return sl_fail(err, SL_USAGE, "no steps from %lld to %lld", (long long)q->from,
                        (long long)q->to);
+    if (q->width < 0 || q->width > SL_SERIES_WIDTH)
+        return sl_fail(err, SL_USAGE, "width must be 1 to %lld", (long long)SL_SERIES_WIDTH);
     if (q->rank >= 0 && !sl_series_per_rank(q->metric))
         return sl_fail(err, SL_USAGE, "metric \"%.64s\" is not measured per rank", q->metric);
+    return 0;
+}
+
+/* What is asked for of the steps there are; 0: nothing is. */
+static int clip(const struct sl_series_query *q, int64_t *first, int64_t *last)
+{
+    if (q->from > *first)
+        *first = q->from;
+    if (q->to && q->to < *last)
+        *last = q->to;
+    if (*first < 1) /* a metric of step 0: before the first one */
+        *first = 1;
+    return *first <= *last;
+}
+
+/* The buckets of r->width steps that hold first..last, of one rank or metric. */
+static int fill(struct sl_store *st, const struct sl_series_query *q, int64_t name, int64_t grain,
+                int64_t first, int64_t last, struct sl_series *r, struct sl_err *err)
+{
+    r->v = sl_calloc((size_t)buckets(first, last, r->width), sizeof *r->v);
+    if (!r->v)
+        return sl_fail(err, SL_SYSTEM, "cannot hold a series: %s", strerror(errno));
+    first = (first - 1) / r->width * r->width + 1;
+    last = ((last - 1) / r->width + 1) * r->width;
+    if (grain > 1 ? read_rollups(st, q, name, grain, first, last, r, err)
+                  : read_rows(st, q, name, first, last, r, err)) {
+        sl_series_fini(r);
+        return -1;
+    }
+    return 0;
+}
+
+int sl_series_read(struct sl_store *st, const struct sl_series_query *q, struct sl_series *ret,
+                   struct sl_err *err)
+{
+    struct sl_series r = {.width = 1};
+    int64_t name, first, last, grain;
+
+    if (check(q, err))
+        return -1;
     *ret = r;
     if ((name = find_name(st, q->metric, err)) <= 0)
         return (int)name;
     if (find_range(st, q, name, &first, &last, err))
         return -1;
-    if (q->from > first)
-        first = q->from;
-    if (q->to && q->to < last)
-        last = q->to;
-    if (first < 1) /* a metric of step 0: before the first one */
-        first = 1;
-    if (last < first)
+    if (!clip(q, &first, &last))
         return 0;
-    r.width = choose(first, last, points, &grain);
-    r.v = sl_calloc((size_t)buckets(first, last, r.width), sizeof *r.v);
-    if (!r.v)
-        return sl_fail(err, SL_SYSTEM, "cannot hold a series: %s", strerror(errno));
-    first = (first - 1) / r.width * r.width + 1;
-    last = ((last - 1) / r.width + 1) * r.width;
-    rc = grain > 1 ? read_rollups(st, q, name, grain, first, last, &r, err)
-                   : read_rows(st, q, name, first, last, &r, err);
-    if (rc) {
-        sl_series_fini(&r);
+    r.width = choose(first, last, q, &grain);
+    if (fill(st, q, name, grain, first, last, &r, err))
         return -1;
+    *ret = r;
+    return 0;
+}
+
+/* The ranks of an attempt, at most `room`: how many, or -1. */
+static int64_t find_ranks(struct sl_store *st, const struct sl_series_query *q, int64_t *v,
+                          int64_t room, struct sl_err *err)
+{
+    sqlite3_stmt *s = sl_db_query(st->db, err,
+                                  "SELECT rank FROM rank WHERE job = ? AND attempt = ?"
+                                  " ORDER BY rank LIMIT ?",
+                                  "iii", q->job, q->attempt, room);
+    int64_t n = 0;
+    int rc;
+
+    if (!s)
+        return -1;
+    while ((rc = sl_db_step(st->db, s, err)) == 1)
+        v[n++] = sqlite3_column_int64(s, 0);
+    return rc < 0 ? -1 : n;
+}
+
+/* From the first step of any rank to the last one. */
+static int find_common(struct sl_store *st, const struct sl_series_query *q, int64_t name,
+                       const int64_t *rank, int64_t n, int64_t *first, int64_t *last,
+                       struct sl_err *err)
+{
+    *first = *last = 0;
+    for (int64_t i = 0; i < n; i++) {
+        struct sl_series_query one = *q;
+        int64_t lo, hi;
+
+        one.rank = rank[i];
+        if (find_range(st, &one, name, &lo, &hi, err))
+            return -1;
+        if (hi && (!*first || lo < *first))
+            *first = lo;
+        if (hi > *last)
+            *last = hi;
     }
+    return 0;
+}
+
+/* Put a rank's points where they belong in `all`, whose first point begins at step `first`. */
+static void merge(struct sl_series *all, int64_t first, const struct sl_series *one)
+{
+    for (int64_t i = 0; i < one->n; i++) {
+        const struct sl_point *p = &one->v[i];
+        struct sl_point *q = &all->v[(p->step - first) / all->width];
+
+        if (!q->count || p->min < q->min)
+            q->min = p->min;
+        if (!q->count || p->max > q->max)
+            q->max = p->max;
+        q->step = p->step;
+        q->count += p->count;
+        q->sum += p->sum;
+    }
+    all->rows += one->rows;
+}
+
+static int fill_over(struct sl_store *st, const struct sl_series_query *q, int64_t name,
+                     const int64_t *rank, int64_t n, int64_t first, int64_t last,
+                     struct sl_series *r, struct sl_err *err)
+{
+    int64_t grain, room, start;
+
+    r->width = choose(first, last, q, &grain);
+    room = buckets(first, last, r->width);
+    start = (first - 1) / r->width * r->width + 1;
+    r->v = sl_calloc((size_t)room, sizeof *r->v);
+    if (!r->v)
+        return sl_fail(err, SL_SYSTEM, "cannot hold a series: %s", strerror(errno));
+    for (int64_t i = 0; i < n; i++) {
+        struct sl_series_query one = *q;
+        struct sl_series s = {.width = r->width};
+
+        one.rank = rank[i];
+        if (fill(st, &one, name, grain, first, last, &s, err)) {
+            sl_series_fini(r);
+            return -1;
+        }
+        merge(r, start, &s);
+        sl_series_fini(&s);
+    }
+    for (int64_t i = 0; i < room; i++)
+        if (r->v[i].count)
+            r->v[r->n++] = r->v[i];
+    return 0;
+}
+
+int sl_series_over_ranks(struct sl_store *st, const struct sl_series_query *q,
+                         struct sl_series *ret, int64_t *ranks, struct sl_err *err)
+{
+    struct sl_series r = {.width = 1};
+    struct sl_series_query any = *q;
+    int64_t rank[SL_SERIES_RANKS], name, first, last;
+
+    any.rank = 0;
+    if (check(&any, err))
+        return -1;
+    *ret = r;
+    *ranks = 0;
+    if ((name = find_name(st, q->metric, err)) <= 0)
+        return (int)name;
+    if ((*ranks = find_ranks(st, q, rank, SL_SERIES_RANKS, err)) < 0
+        || find_common(st, q, name, rank, *ranks, &first, &last, err))
+        return -1;
+    if (!clip(q, &first, &last))
+        return 0;
+    if (fill_over(st, q, name, rank, *ranks, first, last, &r, err))
+        return -1;
     *ret = r;
     return 0;
 }

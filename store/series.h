@@ -14,7 +14,11 @@
 #include "common/err.h"
 #include "store/store.h"
 
-enum { SL_SERIES_POINTS = 2000 }; /* at most, and when none are asked for */
+enum {
+    SL_SERIES_POINTS = 2000,   /* at most, and when none are asked for */
+    SL_SERIES_WIDTH = 1 << 30, /* steps a point at most, where asked for */
+    SL_SERIES_RANKS = 4096,
+};
 
 struct sl_series_query {
     int64_t job, attempt;
@@ -23,6 +27,7 @@ struct sl_series_query {
     int64_t rank;     /* for the five above: which rank; -1: the metric of that name */
     int64_t points;   /* 0: SL_SERIES_POINTS */
     int64_t from, to; /* steps; 0: the first, the last. Widened to whole buckets */
+    int64_t width;    /* at least so many steps a point (to go on where an answer ended); 0: any */
 };
 
 struct sl_point {
@@ -42,6 +47,14 @@ struct sl_series {
 int sl_series_read(struct sl_store *st, const struct sl_series_query *q, struct sl_series *ret,
                    struct sl_err *err);
 void sl_series_fini(struct sl_series *s);
+
+/*
+ * The same over all ranks of the attempt: a point's least and greatest value of any rank, and the
+ * mean over ranks and steps; q->rank is not looked at. *ranks: how many there are. SL_USAGE: bad
+ * query, or a metric that is not measured per rank.
+ */
+int sl_series_over_ranks(struct sl_store *st, const struct sl_series_query *q,
+                         struct sl_series *ret, int64_t *ranks, struct sl_err *err);
 
 int sl_series_per_rank(const char *metric); /* 1: one of the five that every rank has */
 

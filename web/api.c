@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "store/series.h"
 #include "web/metrics.h"
 #include "web/tail.h"
 #include "web/view.h"
@@ -92,11 +93,16 @@ static int get_series(struct sl_store *st, const struct sl_api_request *req, int
                       struct sl_json *j, struct sl_err *err)
 {
     const char *metric = req->arg(req->u, "metric");
+    const char *over = req->arg(req->u, "over");
     struct sl_view_series q = {.job = id, .metric = metric};
 
     if (!metric || !*metric || strlen(metric) > 64)
         return sl_fail(err, SL_USAGE, "metric must be given, as in ?metric=loss");
+    if (over && strcmp(over, "ranks"))
+        return sl_fail(err, SL_USAGE, "over can only be \"ranks\"");
+    q.over_ranks = over != NULL;
     if (int_arg(req, "rank", 0, 4095, -1, &q.rank, err)
+        || int_arg(req, "width", 1, SL_SERIES_WIDTH, 0, &q.width, err)
         || int_arg(req, "points", 1, 2000, 0, &q.points, err)
         || int_arg(req, "attempt", 1, INT32_MAX, 0, &q.attempt, err)
         || int_arg(req, "from", 1, INT64_MAX / 2, 0, &q.from, err)
@@ -126,6 +132,7 @@ static int get_logs(struct sl_store *st, const struct sl_api_request *req, int64
     if (int_arg(req, "rank", 0, 4095, 0, &q.rank, err)
         || int_arg(req, "attempt", 1, INT32_MAX, last, &q.attempt, err)
         || int_arg(req, "after", 0, INT64_MAX / 2, -1, &q.after, err)
+        || int_arg(req, "before", 1, INT64_MAX / 2, 0, &q.before, err)
         || int_arg(req, "bytes", 1, SL_TAIL_MAX, 32 << 10, &q.max, err))
         return -1;
     sl_buf_init(&text, SL_TAIL_MAX);

@@ -10,10 +10,22 @@ libweb_a_SOURCES = \
 	%D%/view.c %D%/view.h
 nodist_libweb_a_SOURCES = %D%/static.c
 
-web_static = %D%/static/app.js %D%/static/chart.js %D%/static/index.html %D%/static/style.css
-%D%/static.c: $(web_static) script/embed
-	$(AM_V_GEN)$(MKDIR_P) %D% && cd $(srcdir) && \
-	$(SHELL) script/embed sl_static $(web_static) >$(abs_builddir)/$@.tmp && \
-	mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@
+web_static = %D%/static/index.html %D%/static/style.css %D%/static/app.js %D%/static/api.js \
+	%D%/static/chart.js %D%/static/dom.js %D%/static/job.js %D%/static/log.js \
+	%D%/static/series.js THIRD_PARTY
+
+# From Debian's libjs-dygraphs (configure says where); a release has it in its archive.
+web_dygraphs = %D%/dygraphs/dygraph.min.js
+$(web_dygraphs):
+	$(AM_V_GEN)$(MKDIR_P) %D%/dygraphs && \
+	$(SED) 's|^//# sourceMappingURL=.*||' $(DYGRAPHS_DIR)/dygraph.min.js >$@.tmp && mv $@.tmp $@
+
+%D%/static.c: $(web_static) $(web_dygraphs) script/embed
+	$(AM_V_GEN)$(MKDIR_P) %D% && top=`pwd` && \
+	if test -f $(web_dygraphs); then d=$$top; else d=.; fi && cd $(srcdir) && \
+	$(SHELL) script/embed sl_static $(web_static) $$d/$(web_dygraphs) >$$top/$@.tmp && \
+	mv $$top/$@.tmp $$top/$@
 CLEANFILES += %D%/static.c
-EXTRA_DIST += $(web_static)
+MAINTAINERCLEANFILES = $(web_dygraphs)
+EXTRA_DIST += $(web_static) $(web_dygraphs)
+dist_doc_DATA = THIRD_PARTY

@@ -6,21 +6,39 @@
     extern const unsigned char sl_static_##name[];                                                 \
     extern const unsigned sl_static_##name##_len;
 EMBEDDED(index_html)
-EMBEDDED(app_js)
-EMBEDDED(chart_js)
 EMBEDDED(style_css)
+EMBEDDED(dygraph_min_js)
+EMBEDDED(app_js)
+EMBEDDED(api_js)
+EMBEDDED(chart_js)
+EMBEDDED(dom_js)
+EMBEDDED(job_js)
+EMBEDDED(log_js)
+EMBEDDED(series_js)
+EMBEDDED(THIRD_PARTY)
 
 int sl_page_find(const char *path, struct sl_page *ret)
 {
-#define JS "text/javascript; charset=utf-8"
+#define PAGE(path, type, name)                                                                     \
+    {                                                                                              \
+        path, { type "; charset=utf-8", sl_static_##name, sl_static_##name##_len }                 \
+    }
+#define JS(name) PAGE("/" #name ".js", "text/javascript", name##_js)
     const struct {
         const char *path;
         struct sl_page page;
     } all[] = {
-        {"/", {"text/html; charset=utf-8", sl_static_index_html, sl_static_index_html_len}},
-        {"/app.js", {JS, sl_static_app_js, sl_static_app_js_len}},
-        {"/chart.js", {JS, sl_static_chart_js, sl_static_chart_js_len}},
-        {"/style.css", {"text/css; charset=utf-8", sl_static_style_css, sl_static_style_css_len}},
+        PAGE("/", "text/html", index_html),
+        PAGE("/style.css", "text/css", style_css),
+        PAGE("/dygraph.min.js", "text/javascript", dygraph_min_js),
+        PAGE("/THIRD_PARTY", "text/plain", THIRD_PARTY),
+        JS(app),
+        JS(api),
+        JS(chart),
+        JS(dom),
+        JS(job),
+        JS(log),
+        JS(series),
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
+#include "store/reader.h"
 #include "web/api.h"
 #include "web/pages.h"
 #include "web/stream.h"
@@ -32,6 +35,7 @@ struct sl_server {
     struct sl_token token;
     struct MHD_Daemon *daemon;
     int port;
+    _Atomic int64_t asked; /* when the last request came, sl_clock_ns() */
 };
 
 static const char *const headers[][2] = {
@@ -182,10 +186,12 @@ static enum MHD_Result answer(struct sl_server *s, struct MHD_Connection *c, con
 {
     struct sl_page page;
 
+    s->asked = sl_clock_ns();
     if (strcmp(method, "GET") && strcmp(method, "HEAD"))
         return say(c, 405, "only GET is served\n");
     if (!strcmp(url, "/healthz"))
-        return say(c, 200, "ok\n");
+        return sl_read_last_event(s->st, NULL) < 0 ? say(c, 503, "the store cannot be read\n")
+                                                   : say(c, 200, "ok\n");
     if (!host_is_ours(header_of(c, "Host")))
         return say(c, 421, "this host is not called so\n");
     if (too_long(c, url))
@@ -283,6 +289,21 @@ struct sl_server *sl_server_start(const struct sl_server_conf *conf, struct sl_e
 fail:
     sl_server_stop(s);
     return NULL;
+}
+
+void sl_server_say_closing(struct sl_server *s)
+{
+    const struct timespec step = {0, 20 * 1000000};
+    int64_t start = sl_clock_ns(), now;
+
+    if (!sl_streams_say_closing(s->streams))
+        return;
+    s->asked = start;
+    do {
+        nanosleep(&step, NULL);
+        now = sl_clock_ns();
+    } while (now - s->asked < (int64_t)SL_SERVER_QUIET_MS * 1000000
+             && now - start < (int64_t)SL_SERVER_LAST_MS * 1000000);
 }
 
 void sl_server_stop(struct sl_server *s)

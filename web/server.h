@@ -25,6 +25,13 @@ struct sl_server_conf {
 /* Open it after the process's last fork. SL_BUSY: the port is taken; SL_SYSTEM; SL_USAGE: as store.
  */
 struct sl_server *sl_server_start(const struct sl_server_conf *conf, struct sl_err *err);
+/*
+ * Tell open pages that this is the end and give them the time to fetch the last state: until nobody
+ * has asked for SL_SERVER_QUIET_MS, at most SL_SERVER_LAST_MS; at once when no page is open.
+ */
+enum { SL_SERVER_QUIET_MS = 400, SL_SERVER_LAST_MS = 2500 };
+void sl_server_say_closing(struct sl_server *s);
+
 void sl_server_stop(struct sl_server *s); /* ends open streams; NULL is fine */
 
 int sl_server_port(const struct sl_server *s);

@@ -20,6 +20,7 @@ struct stream {
     int64_t after;        /* id of the last event that was put into buf */
     int64_t change, beat; /* what it has told of the ticker's counts */
     struct sl_buf buf;    /* text to send */
+    int told;             /* that the server closes */
     int asleep;           /* under the lock */
 };
 
@@ -33,7 +34,7 @@ struct sl_streams {
     pthread_cond_t wake;
     struct stream *list;
     int64_t n, change, beat; /* counts of commits seen and of heartbeats */
-    int stop;
+    int closing, stop;
 };
 
 /* With the lock. */
@@ -91,7 +92,7 @@ static int put_event(void *u, const struct sl_event_row *e)
 }
 
 /* New text into an empty buffer, as of the given counts. */
-static int fill(struct stream *t, int64_t change, int64_t beat)
+static int fill(struct stream *t, int64_t change, int64_t beat, int closing)
 {
     if (change != t->change
         && sl_read_events(t->all->st, 0, t->after, EVENTS_AT_ONCE, put_event, t, NULL))
@@ -99,6 +100,10 @@ static int fill(struct stream *t, int64_t change, int64_t beat)
     if (change != t->change && !t->buf.len) {
         sl_buf_str(&t->buf, "event: change\ndata: {}\n\n");
         t->change = change;
+    }
+    if (closing && !t->told && !t->buf.len) {
+        sl_buf_str(&t->buf, "event: closing\ndata: {}\n\n");
+        t->told = 1;
     }
     if (beat != t->beat && !t->buf.len)
         sl_buf_str(&t->buf, ": still here\n\n");
@@ -116,6 +121,7 @@ static ssize_t feed(void *cls, uint64_t pos, char *out, size_t max)
     (void)pos;
     while (!t->buf.len) {
         int64_t change, beat;
+        int closing;
 
         pthread_mutex_lock(&s->lock);
         if (s->stop) {
@@ -124,14 +130,15 @@ static ssize_t feed(void *cls, uint64_t pos, char *out, size_t max)
         }
         change = s->change;
         beat = s->beat;
-        if (change == t->change && beat == t->beat) {
+        closing = s->closing;
+        if (change == t->change && beat == t->beat && (!closing || t->told)) {
             t->asleep = 1;
             MHD_suspend_connection(t->c);
             pthread_mutex_unlock(&s->lock);
             return 0;
         }
         pthread_mutex_unlock(&s->lock);
-        if (fill(t, change, beat))
+        if (fill(t, change, beat, closing))
             return MHD_CONTENT_READER_END_WITH_ERROR;
     }
     n = t->buf.len < max ? t->buf.len : max;
@@ -239,6 +246,19 @@ struct sl_streams *sl_streams_create(struct sl_store *st, const char *db, struct
         return NULL;
     }
     return s;
+}
+
+int64_t sl_streams_say_closing(struct sl_streams *s)
+{
+    int64_t n;
+
+    pthread_mutex_lock(&s->lock);
+    s->closing = 1;
+    s->change++; /* whatever the ticker has not seen yet */
+    n = s->n;
+    rouse(s);
+    pthread_mutex_unlock(&s->lock);
+    return n;
 }
 
 void sl_streams_stop(struct sl_streams *s)

@@ -30,14 +30,18 @@ static int64_t read_at(int fd, char *p, int64_t n, int64_t at)
     return got;
 }
 
-static int read_part(int fd, int64_t after, int64_t max, struct sl_buf *text, struct sl_tail *t,
+static int read_part(int fd, const struct sl_tail_query *q, struct sl_buf *text, struct sl_tail *t,
                      struct sl_err *err)
 {
-    int64_t at = after < 0 ? t->size - max : after, n, skip = 0;
+    int64_t end = q->before > 0 && q->before < t->size ? q->before : t->size;
+    int64_t after = q->before > 0 ? -1 : q->after, max = q->max, n, skip = 0;
+    int64_t at = after < 0 ? end - max : after;
     char *p, *line;
 
     if (at < 0 || at > t->size)
         at = 0;
+    if (after < 0 && end - at < max)
+        max = end - at;
     p = sl_calloc(1, (size_t)max + 1);
     if (!p)
         return sl_fail(err, SL_SYSTEM, "cannot hold a log's end: %s", strerror(errno));
@@ -79,7 +83,7 @@ int sl_tail_read(const struct sl_store *st, const struct sl_tail_query *q, struc
         return -1;
     }
     *ret = (struct sl_tail){.size = s.st_size};
-    rc = read_part(fd, q->after, q->max, text, ret, err);
+    rc = read_part(fd, q, text, ret, err);
     close(fd);
     return rc ? -1 : 1;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "executor/job.h"
 #include "store/series.h"
 
 /* What the callbacks need: where to write, where to read on, and the first error. */
@@ -206,6 +207,16 @@ static void put_plan(struct sl_json *j, const char *plan)
     json_decref(v);
 }
 
+/* Bytes that a rank may have by the job file; null: no limit, or a text that is no job file. */
+static void put_limit(struct sl_json *j, const char *text)
+{
+    struct sl_job *job = *text ? sl_job_parse(text, "job.toml", NULL) : NULL;
+    int64_t limit = job ? job->resources.memory_limit : 0;
+
+    put_int_or_null(j, "memory_limit", limit > 0 ? limit : -1);
+    sl_job_destroy(job);
+}
+
 static int put_whole_job(void *u, const struct sl_job_row *r)
 {
     struct ctx *c = u;
@@ -213,6 +224,7 @@ static int put_whole_job(void *u, const struct sl_job_row *r)
     c->attempt = r->attempts;
     c->bad = put_job(c, r);
     put_plan(c->j, r->plan);
+    put_limit(c->j, r->text);
     return 0;
 }
 
@@ -266,6 +278,28 @@ int sl_view_job(struct sl_store *st, int64_t id, struct sl_json *j, struct sl_er
     return sl_buf_check(j->out, err) ? -1 : 1;
 }
 
+/* `ranks`: of how many ranks it is. */
+static void put_points(const struct sl_series *s, int64_t rank, int64_t ranks, struct sl_json *j)
+{
+    sl_json_object(j);
+    put_int_or_null(j, "rank", rank);
+    sl_json_put_int(j, "ranks", ranks);
+    sl_json_put_int(j, "width", s->width);
+    sl_json_put_int(j, "rows", s->rows);
+    sl_json_key(j, "points");
+    sl_json_array(j);
+    for (int64_t i = 0; i < s->n; i++) {
+        sl_json_array(j);
+        sl_json_int(j, s->v[i].step);
+        sl_json_real(j, s->v[i].min);
+        sl_json_real(j, s->v[i].max);
+        sl_json_real(j, s->v[i].sum / (double)s->v[i].count);
+        sl_json_end(j);
+    }
+    sl_json_end(j);
+    sl_json_end(j);
+}
+
 static int put_series(struct sl_store *st, const struct sl_series_query *q, struct sl_json *j,
                       struct sl_err *err)
 {
@@ -273,21 +307,20 @@ static int put_series(struct sl_store *st, const struct sl_series_query *q, stru
 
     if (sl_series_read(st, q, &s, err))
         return -1;
-    sl_json_object(j);
-    put_int_or_null(j, "rank", q->rank);
-    sl_json_put_int(j, "width", s.width);
-    sl_json_key(j, "points");
-    sl_json_array(j);
-    for (int64_t i = 0; i < s.n; i++) {
-        sl_json_array(j);
-        sl_json_int(j, s.v[i].step);
-        sl_json_real(j, s.v[i].min);
-        sl_json_real(j, s.v[i].max);
-        sl_json_real(j, s.v[i].sum / (double)s.v[i].count);
-        sl_json_end(j);
-    }
-    sl_json_end(j);
-    sl_json_end(j);
+    put_points(&s, q->rank, 1, j);
+    sl_series_fini(&s);
+    return 0;
+}
+
+static int put_over_ranks(struct sl_store *st, const struct sl_series_query *q, struct sl_json *j,
+                          struct sl_err *err)
+{
+    struct sl_series s;
+    int64_t ranks;
+
+    if (sl_series_over_ranks(st, q, &s, &ranks, err))
+        return -1;
+    put_points(&s, -1, ranks, j);
     sl_series_fini(&s);
     return 0;
 }
@@ -320,7 +353,8 @@ int sl_view_series(struct sl_store *st, const struct sl_view_series *q, struct s
                                   .rank = q->rank,
                                   .points = q->points,
                                   .from = q->from,
-                                  .to = q->to};
+                                  .to = q->to,
+                                  .width = q->width};
     struct ranks ranks = {.n = 1, .v = {q->rank}};
     int64_t attempt = 0;
     int rc = sl_read_job(st, q->job, last_attempt, &attempt, err);
@@ -328,7 +362,7 @@ int sl_view_series(struct sl_store *st, const struct sl_view_series *q, struct s
     if (rc <= 0)
         return rc;
     one.attempt = q->attempt ? q->attempt : attempt;
-    if (q->rank < 0 && sl_series_per_rank(q->metric)) {
+    if (q->rank < 0 && !q->over_ranks && sl_series_per_rank(q->metric)) {
         ranks.n = 0;
         if (sl_read_ranks(st, q->job, one.attempt, keep_rank, &ranks, err))
             return -1;
@@ -349,7 +383,7 @@ int sl_view_series(struct sl_store *st, const struct sl_view_series *q, struct s
     sl_json_array(j);
     for (int64_t i = 0; i < ranks.n; i++) {
         one.rank = ranks.v[i];
-        if (put_series(st, &one, j, err))
+        if ((q->over_ranks ? put_over_ranks : put_series)(st, &one, j, err))
             return -1;
     }
     sl_json_end(j);

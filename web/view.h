@@ -38,6 +38,8 @@ struct sl_view_series {
     int64_t rank;   /* -1: not given: of the lowest rank for the loss, of every rank otherwise */
     int64_t points; /* 0: as many as allowed */
     int64_t from, to;
+    int64_t width;  /* steps a point at least; 0: any */
+    int over_ranks; /* one series: least, greatest and mean over the ranks */
 };
 int sl_view_series(struct sl_store *st, const struct sl_view_series *q, struct sl_json *j,
                    struct sl_err *err);

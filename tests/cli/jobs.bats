@@ -54,7 +54,7 @@ teardown() {
     [ "$(jq -c '[.attempt_list[].attempt]' "$T/json")" = '[1]' ]
     run --separate-stderr "$program" show 1
     [ "$status" -eq 0 ]
-    [[ $output == *"reason      rank 1 died: signal 9 (Killed)"* ]]
+    [[ $output == *"reason      rank 1 died <b>of</b> signal 11"* ]]
     [[ $output == *"exit status 1"* ]]
     # one line a rank below the categories' names
     [ "$(echo "$output" | sed -n '/^memory/,+2p' | tr -s ' ')" = "\

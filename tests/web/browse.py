@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
-"""Open a page in headless Chromium and say what a person would meet there.
+"""Open a page in headless Chromium, do things with it, and say what a person would meet there.
 
-usage: browse.py URL [--shot FILE] [--size WxH] [--dark] [--wait SECONDS] [--until JS] [--eval JS]...
+usage: browse.py URL [--size WxH] [--dark] ACTION...
+  --until JS    wait until the expression is true (at most 60 s)
+  --eval JS     note its value; a promise's value is waited for
+  --shot FILE   write what is seen as PNG
+  --full FILE   write the whole page as PNG
+  --type TEXT   type into what has the focus; "\\n" presses Enter
+  --sh COMMAND  run a shell command meanwhile; its status is noted as a value
+  --wait SECONDS
 
-Prints one JSON object: {"errors": [...], "dialogs": N, "requests": [...], "until": bool,
-"values": [...]}. Speaks the DevTools protocol over a pipe: no port, no package is needed.
+Actions are done in the order given. Prints one JSON object: {"errors": [...], "dialogs": N,
+"requests": [...], "until": bool, "values": [...]}. Speaks the DevTools protocol over a pipe: no port,
+no package is needed.
 """
 import argparse
 import base64
@@ -79,62 +87,108 @@ class Browser:
                 self.events.append(m)
 
 
-def visit(b, o):
-    target = b.call("Target.createTarget", {"url": "about:blank"})["targetId"]
-    s = b.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-    w, h = map(int, o.size.split("x"))
-    for domain in ("Page", "Runtime", "Network", "Log"):
-        b.call(domain + ".enable", {}, s)
-    b.call("Emulation.setDeviceMetricsOverride",
-           {"width": w, "height": h, "deviceScaleFactor": 1, "mobile": False}, s)
-    if o.dark:
-        b.call("Emulation.setEmulatedMedia",
-               {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}, s)
-    b.call("Page.navigate", {"url": o.url}, s)
+class Page:
+    def __init__(self, b, o):
+        target = b.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        self.b = b
+        self.s = b.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        self.values, self.until = [], True
+        w, h = map(int, o.size.split("x"))
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(domain + ".enable")
+        self.call("Emulation.setDeviceMetricsOverride",
+                  {"width": w, "height": h, "deviceScaleFactor": 1, "mobile": False})
+        if o.dark:
+            self.call("Emulation.setEmulatedMedia",
+                      {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        self.call("Page.navigate", {"url": o.url})
 
-    def value(js):
-        r = b.call("Runtime.evaluate", {"expression": js, "returnByValue": True}, s)
+    def call(self, method, params=None):
+        return self.b.call(method, params, self.s)
+
+    def value(self, js):
+        r = self.call("Runtime.evaluate",
+                      {"expression": js, "returnByValue": True, "awaitPromise": True})
         return r["result"].get("value")
 
-    until, end = not o.until, time.monotonic() + 30
-    while not until and time.monotonic() < end:
-        b.stay(0.2)
-        until = bool(value(o.until))
-    b.stay(o.wait)
-    values = [value(js) for js in o.eval]
-    if o.shot:
-        png = b.call("Page.captureScreenshot", {"format": "png"}, s)["data"]
-        with open(o.shot, "wb") as f:
-            f.write(base64.b64decode(png))
-    out = {"errors": [], "dialogs": 0, "requests": [], "until": until, "values": values}
-    for e in b.events:
-        m, p = e.get("method"), e.get("params", {})
-        if m == "Runtime.exceptionThrown":
-            d = p["exceptionDetails"]
-            out["errors"].append(d.get("exception", {}).get("description") or d["text"])
-        elif m == "Log.entryAdded" and p["entry"]["level"] == "error":
-            out["errors"].append(p["entry"]["text"])
-        elif m == "Page.javascriptDialogOpening":
-            out["dialogs"] += 1
-        elif m == "Network.requestWillBeSent":
-            out["requests"].append(p["request"]["url"])
-    return out
+    def wait_until(self, js):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            self.b.stay(0.1)
+            if self.value(js):
+                return
+        self.until = False
+        print("browse.py: never true: " + js, file=sys.stderr)
+
+    def shoot(self, file, full):
+        params = {"format": "png"}
+        if full:
+            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+            params["captureBeyondViewport"] = True
+            params["clip"] = {"x": 0, "y": 0, "scale": 1, "width": size["width"],
+                              "height": size["height"]}
+        with open(file, "wb") as f:
+            f.write(base64.b64decode(self.call("Page.captureScreenshot", params)["data"]))
+
+    def type(self, text):
+        for c in text.replace("\\n", "\r"):
+            for kind in ("keyDown", "keyUp"):
+                key = {"type": kind, "key": "Enter" if c == "\r" else c}
+                if kind == "keyDown":
+                    key["text"] = c
+                self.call("Input.dispatchKeyEvent", key)
+
+    def do(self, what, arg):
+        if what == "until":
+            self.wait_until(arg)
+        elif what == "eval":
+            self.values.append(self.value(arg))
+        elif what in ("shot", "full"):
+            self.shoot(arg, what == "full")
+        elif what == "type":
+            self.type(arg)
+        elif what == "sh":
+            self.values.append(subprocess.call(["bash", "-c", arg], stdout=sys.stderr))
+        else:
+            self.b.stay(float(arg))
+
+    def report(self):
+        out = {"errors": [], "dialogs": 0, "requests": [], "until": self.until,
+               "values": self.values}
+        for e in self.b.events:
+            m, p = e.get("method"), e.get("params", {})
+            if m == "Runtime.exceptionThrown":
+                d = p["exceptionDetails"]
+                out["errors"].append(d.get("exception", {}).get("description") or d["text"])
+            elif m == "Log.entryAdded" and p["entry"]["level"] == "error":
+                out["errors"].append(p["entry"]["text"])
+            elif m == "Page.javascriptDialogOpening":
+                out["dialogs"] += 1
+            elif m == "Network.requestWillBeSent":
+                out["requests"].append(p["request"]["url"])
+        return out
+
+
+class Note(argparse.Action):
+    def __call__(self, parser, o, value, option=None):
+        o.todo = (o.todo or []) + [(option[2:], value)]
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("url")
-    p.add_argument("--shot")
-    p.add_argument("--size", default="1400x1500")
+    p.add_argument("--size", default="1280x900")
     p.add_argument("--dark", action="store_true")
-    p.add_argument("--wait", type=float, default=1)
-    p.add_argument("--until")
-    p.add_argument("--eval", action="append", default=[])
+    for action in ("until", "eval", "shot", "full", "type", "sh", "wait"):
+        p.add_argument("--" + action, action=Note, dest="todo")
     o = p.parse_args()
     profile = tempfile.mkdtemp()
     b = Browser(profile)
     try:
-        json.dump(visit(b, o), sys.stdout)
+        page = Page(b, o)
+        for what, arg in o.todo or []:
+            page.do(what, arg)
+        json.dump(page.report(), sys.stdout)
         print()
     finally:
         b.child.kill()

@@ -1,5 +1,6 @@
 /*
- * seed.c - a database with a finished job and a running one, for tests of the page and the API
+ * seed.c - a database with a failed job and a running one, for tests of the page and the API; every
+ * text of the failed one looks like HTML
  *
  *   seed DB RANKS STEPS    makes it, prints "ready", then obeys lines on stdin: "event TEXT" writes
  * an event, "step" one more step of every rank; each is answered with "ok". At the end of stdin it
@@ -38,7 +39,8 @@ static double noise(int64_t k)
     return x - floor(x);
 }
 
-static void write_step(struct sl_writer *w, int ranks, int64_t step, int64_t steps, double start)
+static void write_step(struct sl_writer *w, int ranks, int64_t step, int64_t steps, double start,
+                       const char *unit)
 {
     struct sl_err err = {0};
     double loss = 1.6 + 4.2 * exp(-4.0 * (double)step / (double)steps) + 0.12 * noise(step);
@@ -49,7 +51,7 @@ static void write_step(struct sl_writer *w, int ranks, int64_t step, int64_t ste
                               .step = step,
                               .time = start + 0.2 * (double)step,
                               .units = 2048,
-                              .unit = "tokens",
+                              .unit = unit,
                               .step_ms = ms,
                               .comm_ms = ms / 9,
                               .data_ms = 0.4,
@@ -99,7 +101,7 @@ static void write_log(struct sl_store *st, int64_t id, int rank)
 
 /* A job with one attempt and everything that a run writes; the writer is handed over. */
 static struct sl_writer *make(struct sl_store *st, const char *name, int ranks, int64_t steps,
-                              int64_t planned, int64_t *id)
+                              int64_t planned, int nasty, int64_t *id)
 {
     char json[512];
     struct sl_new_job job = {.name = name,
@@ -123,14 +125,23 @@ static struct sl_writer *make(struct sl_store *st, const char *name, int ranks, 
     must(!w, &err);
     must(sl_writer_begin(w, &err), &err);
     for (int r = 0; r < ranks; r++) {
-        must(sl_writer_rank(w, r, "node01", 4000 + r, "cpu", &err), &err);
+        must(sl_writer_rank(w, r, nasty ? "<img src=x onerror=alert('host')>" : "node01", 4000 + r,
+                            nasty ? "<b>cpu</b>" : "cpu", &err),
+             &err);
         write_log(st, *id, r);
     }
     for (int64_t s = 1; s <= steps; s++)
-        write_step(w, ranks, s, planned, start);
+        write_step(w, ranks, s, planned, start, nasty ? "<i>u</i>" : "tokens");
     write_memory(w, ranks);
     must(sl_writer_event(w, -1, start, "start", "all ranks are up", &err), &err);
     must(sl_writer_event(w, 1, start + 9, "note", "<script>alert('event')</script>", &err), &err);
+    if (nasty) {
+        must(sl_writer_metric(w, 1, start, "<script>alert('metric')</script>", 1, &err), &err);
+        must(sl_writer_event(w, 0, start + 10, "<b>kind</b>", "x", &err), &err);
+        must(sl_writer_event(w, 1, start + 11, "culprit", "<u>died</u>", &err), &err);
+        for (int r = 0; r < ranks; r++)
+            must(sl_writer_rank_end(w, r, r == 1 ? 139 : 137, &err), &err);
+    }
     must(sl_writer_commit(w, &err), &err);
     return w;
 }
@@ -141,7 +152,7 @@ int main(int argc, char **argv)
     struct sl_store *st;
     struct sl_writer *w;
     struct sl_lease me;
-    int64_t id, step;
+    int64_t id, step, planned;
     char line[512];
     int ranks;
 
@@ -149,12 +160,13 @@ int main(int argc, char **argv)
         return 2;
     ranks = atoi(argv[2]);
     step = atoll(argv[3]);
+    planned = 2 * step;
     st = sl_store_open(argv[1], SL_STORE_WRITE, &err);
     must(!st || sl_lease_self(&me, &err), &err);
-    w = make(st, "<script>alert('name')</script>", ranks, 60, 60, &id);
-    must(sl_jobs_end(st, id, &me, SL_FAILED, 1, "rank 1 died: signal 9 (Killed)", &err), &err);
+    w = make(st, "<script>alert('name')</script>", ranks, 60, 60, 1, &id);
+    must(sl_jobs_end(st, id, &me, SL_FAILED, 1, "rank 1 died <b>of</b> signal 11", &err), &err);
     sl_writer_destroy(w);
-    w = make(st, "wikitext-lm", ranks, step, 2 * step, &id);
+    w = make(st, "wikitext-lm", ranks, step, planned, 0, &id);
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
@@ -163,7 +175,7 @@ int main(int argc, char **argv)
         if (!strncmp(line, "event ", 6))
             must(sl_writer_event(w, 0, sl_clock_real(), "note", line + 6, &err), &err);
         else if (step++)
-            write_step(w, ranks, step, 2 * step, sl_clock_real());
+            write_step(w, ranks, step, planned, sl_clock_real(), "tokens");
         must(sl_writer_commit(w, &err), &err);
         puts("ok");
         fflush(stdout);

@@ -1,146 +1,132 @@
-"use strict";
 /*
- * chart.js - a line over steps on a canvas: mean as a line, least to greatest as a band
+ * chart.js - a chart of steps: lines, bands and stacked areas, drawn by dygraphs
  *
- *   const c = new Chart(element);
- *   c.show([{points: [[step, min, max, mean], ...], color: "--c0", dots: false}], format);
+ * dygraphs' own legend writes style attributes, which the page's policy forbids, and HTML; ours is
+ * made of elements that hold text. Nothing that comes from the API reaches dygraphs but numbers.
  */
-class Chart {
-  constructor(box) {
-    this.box = box;
-    this.canvas = document.createElement("canvas");
-    this.tip = document.createElement("div");
-    this.tip.className = "tip";
-    this.none = document.createElement("div");
-    this.none.className = "none";
-    this.none.textContent = "nothing yet";
-    box.append(this.canvas, this.tip, this.none);
+/* global Dygraph */
+import {el, num, setText, short} from "/dom.js";
+
+Dygraph.PLUGINS = Dygraph.PLUGINS.filter((p) => p !== Dygraph.Plugins.Legend);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const DASHES = [null, [6, 3], [2, 2], [8, 3, 2, 3]];
+
+function color(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+export class Chart {
+  /*
+   * box: where it goes. o.zero: the axis begins at 0; o.stacked: areas on top of each other;
+   * o.format: a value as text; o.zoom(first, last): a part was chosen, zoom(null) all of it.
+   */
+  constructor(box, o) {
+    this.o = o;
+    this.title = box.querySelector("h3").firstChild.textContent.trim();
+    this.legend = el("div", "legend");
+    this.plot = el("div", "plot");
+    this.none = el("div", "none", "nothing yet");
+    this.unit = el("span", "unit");
+    this.at = el("span", "at", "step");
+    this.frame = el("div", "frame");
+    this.frame.setAttribute("role", "img");
+    this.frame.append(this.unit, this.plot, this.at, this.none);
+    box.append(this.frame, this.legend);
     this.lines = [];
-    this.format = String;
-    this.at = null;
-    new ResizeObserver(() => this.draw()).observe(box);
-    this.canvas.addEventListener("pointermove", (e) => { this.at = e.offsetX; this.draw(); });
-    this.canvas.addEventListener("pointerleave", () => { this.at = null; this.draw(); });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.rows = [];
+    new ResizeObserver(() => { if (this.g) this.g.resize(); }).observe(this.plot);
+    dark.addEventListener("change", () => this.draw(true));
   }
 
-  show(lines, format) {
-    this.lines = lines.filter((l) => l.points.length);
-    this.format = format;
-    this.draw();
+  /*
+   * lines: [{name, color: "--c0", band, dots, dash, width}]; rows: [[step, value...]], a value a
+   * number or null, or [least, mean, greatest] for all lines where o.bars. unit: of the y axis;
+   * width: how many steps a row stands for; last: the last step there is.
+   */
+  show(lines, rows, unit, range, width, last) {
+    const same = JSON.stringify(lines) === JSON.stringify(this.lines);
+    this.lines = lines;
+    this.rows = rows;
+    this.range = range;
+    this.width = width || 1;
+    this.last = last;
+    this.shown = unit;
+    setText(this.unit, unit);
+    this.draw(!same);
   }
 
-  /* Round numbers around lo..hi, about n of them. */
-  static ticks(lo, hi, n) {
-    const raw = (hi - lo) / n, power = 10 ** Math.floor(Math.log10(raw));
-    const unit = [1, 2, 5, 10].find((m) => m * power >= raw) * power, out = [];
-    for (let x = Math.ceil(lo / unit) * unit; x <= hi + unit * 1e-9; x += unit) out.push(x);
-    return out;
+  options() {
+    const series = {}, colors = [], labels = ["step"];
+    this.lines.forEach((l, i) => {
+      const name = "s" + i;
+      labels.push(name);
+      colors.push(color(l.color));
+      series[name] = {drawPoints: !!l.dots, pointSize: 3, strokeWidth: l.width || 1.6,
+        strokePattern: DASHES[l.dash || 0], highlightCircleSize: 3.5};
+    });
+    return {labels, colors, series, customBars: !!this.o.bars, stackedGraph: !!this.o.stacked,
+      fillAlpha: this.o.stacked ? 0.75 : 0.25, connectSeparatedPoints: true, drawGapEdgePoints: true,
+      gridLineColor: color("--line"), axisLineColor: color("--line"), gridLineWidth: 1,
+      labelsKMB: false, rightGap: 8, xRangePad: 2,
+      axes: {x: {axisLabelFormatter: (v) => Number.isInteger(v) ? short(v) : "", drawGrid: false,
+        pixelsPerLabel: 64, axisLabelHeight: 16},
+      y: {axisLabelFormatter: (v) => short(v), axisLabelWidth: 46, pixelsPerLabel: 34,
+        includeZero: !!this.o.zero}}};
   }
 
-  static short(x) {
-    const a = Math.abs(x);
-    if (a >= 1e6) return +(x / 1e6).toPrecision(4) + "M";
-    if (a >= 1e4) return +(x / 1e3).toPrecision(4) + "k";
-    return String(+x.toPrecision(4));
+  draw(fresh) {
+    const empty = !this.rows.length || !this.lines.length;
+    this.none.hidden = !empty;
+    this.frame.classList.toggle("empty", empty);
+    if (empty) {
+      if (this.g) { this.g.destroy(); this.g = null; }
+    } else if (!this.g || fresh) {
+      if (this.g) this.g.destroy();
+      const M = Dygraph.defaultInteractionModel, self = this;
+      /* The mouse only: a finger on a chart scrolls the page. */
+      const model = {mousedown: M.mousedown, dblclick: () => self.o.zoom(null)};
+      this.g = new Dygraph(this.plot, this.rows, {...this.options(), dateWindow: this.range || null,
+        interactionModel: model,
+        zoomCallback: (a, b) => this.o.zoom(Math.max(1, Math.floor(a)), Math.max(2, Math.ceil(b))),
+        highlightCallback: (e, x, points, row) => this.tell(row),
+        unhighlightCallback: () => this.tell(-1)});
+    } else if (this.g) {
+      this.g.updateOptions({file: this.rows, dateWindow: this.range || null});
+    }
+    if (fresh) {
+      this.legend.replaceChildren(...this.lines.map((l) => {
+        const s = el("span", "key"), mark = el("i", (l.dots ? "dot" : l.dash ? "dash" : "") + (l.band ? " band" : ""));
+        mark.style.color = color(l.color);
+        s.append(mark, el("span", "name", l.name), el("b", "value"));
+        return s;
+      }));
+    }
+    this.tell(-1);
   }
 
-  range() {
-    let x0 = Infinity, x1 = -Infinity;
-    const values = [];
-    for (const l of this.lines)
-      for (const p of l.points) {
-        x0 = Math.min(x0, p[0]);
-        x1 = Math.max(x1, p[0]);
-        if (p[1] !== null) values.push(p[1], p[2]);
+  /* The steps that a row stands for. */
+  steps(row) {
+    const a = this.rows[row][0], b = Math.min(a + this.width - 1, Math.max(a, this.last || 0));
+    return a === b ? "step " + num(a) : "steps " + num(a) + " to " + num(b);
+  }
+
+  /* The values of a row, or the last ones. */
+  tell(row) {
+    const last = this.rows.length - 1, r = row < 0 ? last : row;
+    const text = this.lines.map((l, i) => {
+      let at = r, v = null;
+      for (; at >= 0 && v === null; at--) {
+        v = this.rows[at][i + 1];
+        if (Array.isArray(v)) v = v[1];
+        if (row >= 0 && !l.dots) break;
       }
-    let y0 = Math.min(...values.slice(0, 60000)), y1 = Math.max(...values.slice(0, 60000));
-    if (!(y1 > y0)) { y0 -= Math.abs(y0) * 0.05 + 1e-6; y1 += Math.abs(y1) * 0.05 + 1e-6; }
-    if (!(x1 > x0)) { x0 -= 1; x1 += 1; }
-    const room = (y1 - y0) * 0.06;
-    return {x0, x1, y0: y0 >= 0 ? Math.max(0, y0 - room) : y0 - room, y1: y1 + room};
-  }
-
-  draw() {
-    const w = this.box.clientWidth, h = this.box.clientHeight, ratio = devicePixelRatio || 1;
-    const css = getComputedStyle(document.documentElement);
-    const color = (name) => css.getPropertyValue(name).trim();
-    const g = this.canvas.getContext("2d");
-    this.canvas.width = Math.max(1, Math.round(w * ratio));
-    this.canvas.height = Math.max(1, Math.round(h * ratio));
-    g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.tip.textContent = "";
-    this.none.hidden = this.lines.length > 0;
-    this.none.style.display = this.lines.length ? "none" : "";
-    if (!this.lines.length || w < 80 || h < 60) return;
-    const r = this.range(), left = 48, right = 8, top = 8, bottom = 22;
-    const X = (x) => left + (x - r.x0) / (r.x1 - r.x0) * (w - left - right);
-    const Y = (y) => top + (r.y1 - y) / (r.y1 - r.y0) * (h - top - bottom);
-    g.font = "11px system-ui, sans-serif";
-    g.fillStyle = color("--dim");
-    g.strokeStyle = color("--line");
-    g.lineWidth = 1;
-    g.textAlign = "right";
-    g.textBaseline = "middle";
-    for (const y of Chart.ticks(r.y0, r.y1, 4)) {
-      g.beginPath();
-      g.moveTo(left, Math.round(Y(y)) + 0.5);
-      g.lineTo(w - right, Math.round(Y(y)) + 0.5);
-      g.stroke();
-      g.fillText(Chart.short(y), left - 6, Y(y));
-    }
-    g.textAlign = "center";
-    g.textBaseline = "top";
-    for (const x of Chart.ticks(r.x0, r.x1, Math.max(2, w / 110)))
-      if (Number.isInteger(x) && x >= 0) g.fillText(Chart.short(x), X(x), h - bottom + 6);
-    for (const l of this.lines) this.line(g, l, X, Y, color(l.color));
-    this.read(g, X, h, top, bottom, color);
-  }
-
-  line(g, l, X, Y, color) {
-    const points = l.points.filter((p) => p[3] !== null);
-    g.fillStyle = g.strokeStyle = color;
-    if (l.dots) {
-      for (const p of points) {
-        g.beginPath();
-        g.arc(X(p[0]), Y(p[3]), 3, 0, 7);
-        g.fill();
-      }
-      return;
-    }
-    if (points.some((p) => p[1] !== p[2])) {
-      g.globalAlpha = 0.22;
-      g.beginPath();
-      points.forEach((p, i) => i ? g.lineTo(X(p[0]), Y(p[2])) : g.moveTo(X(p[0]), Y(p[2])));
-      for (let i = points.length - 1; i >= 0; i--) g.lineTo(X(points[i][0]), Y(points[i][1]));
-      g.fill();
-      g.globalAlpha = 1;
-    }
-    g.lineWidth = 1.5;
-    g.lineJoin = "round";
-    g.beginPath();
-    points.forEach((p, i) => i ? g.lineTo(X(p[0]), Y(p[3])) : g.moveTo(X(p[0]), Y(p[3])));
-    g.stroke();
-    if (points.length === 1) {
-      g.beginPath();
-      g.arc(X(points[0][0]), Y(points[0][3]), 2.5, 0, 7);
-      g.fill();
-    }
-  }
-
-  /* What stands below the pointer. */
-  read(g, X, h, top, bottom, color) {
-    if (this.at === null) return;
-    const near = (points) => points.reduce((a, p) =>
-      Math.abs(X(p[0]) - this.at) < Math.abs(X(a[0]) - this.at) ? p : a);
-    const p = near(this.lines[0].points);
-    g.strokeStyle = color("--dim");
-    g.lineWidth = 1;
-    g.beginPath();
-    g.moveTo(Math.round(X(p[0])) + 0.5, top);
-    g.lineTo(Math.round(X(p[0])) + 0.5, h - bottom);
-    g.stroke();
-    this.tip.textContent = "step " + p[0] + ": " + this.format(p[3]) +
-      (p[1] !== p[2] ? " (" + this.format(p[1]) + " to " + this.format(p[2]) + ")" : "");
+      return v === null || v === undefined ? "" : this.o.format(v);
+    });
+    this.lines.forEach((l, i) => setText(this.legend.children[i].lastChild, text[i]));
+    setText(this.at, row < 0 || r < 0 ? "step" : this.steps(r));
+    if (row < 0)
+      this.frame.setAttribute("aria-label", this.title + " by step" + (last < 0 ? ": nothing yet"
+        : ", now " + this.steps(last) + ": "
+          + this.lines.map((l, i) => l.name + " " + text[i] + " " + this.shown).join(", ")));
   }
 }

@@ -118,6 +118,65 @@ static void every_number_of_points_is_kept_and_agrees_with_brute_force(void **st
     }
 }
 
+/* Ranks that are not equally far: what a chart over all ranks of a live run meets. */
+static void over_ranks_is_the_least_greatest_and_mean_of_all(void **state)
+{
+    static const int64_t points[] = {1, 9, 60, 700, 2000};
+    enum { N = 1000, R = 3 };
+    struct fixture *f = *state;
+    int64_t id = begun_job(f, "all");
+    struct sl_writer *w;
+
+    write_steps(f, id, R, 1, N);
+    write_steps(f, id, 1, N + 1, N + 1);
+    w = sl_writer_create(f->st, id, 1, NULL);
+    ok(sl_writer_begin(w, err));
+    for (int r = 0; r < R; r++)
+        ok(sl_writer_rank(w, r, "h", 1, "cpu", err));
+    ok(sl_writer_commit(w, err));
+    sl_writer_destroy(w);
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        struct sl_series_query q
+            = {.job = id, .attempt = 1, .metric = "step_ms", .rank = -1, .points = points[i]};
+        int64_t ranks = 0, seen = 0, width;
+        struct sl_series s;
+
+        ok(sl_series_over_ranks(f->st, &q, &s, &ranks, err));
+        assert_int_equal(ranks, R);
+        assert_in_range(s.n, 1, points[i]);
+        for (int64_t k = 0; k < s.n; k++) {
+            double lo = INFINITY, hi = -INFINITY, sum = 0;
+            int64_t n = 0;
+
+            for (int r = 0; r < R; r++)
+                for (int64_t t = s.v[k].step; t < s.v[k].step + s.width; t++) {
+                    if (t > N + (r == 0))
+                        continue;
+                    lo = fmin(lo, 10 + value(r, t));
+                    hi = fmax(hi, 10 + value(r, t));
+                    sum += 10 + value(r, t);
+                    n++;
+                }
+            assert_int_equal(s.v[k].count, n);
+            assert_true(s.v[k].min == lo);
+            assert_true(s.v[k].max == hi);
+            assert_true(fabs(s.v[k].sum - sum) <= 1e-12 * sum * (double)n);
+            seen += n;
+        }
+        assert_int_equal(seen, R * N + 1);
+        /* going on from the last point, in the same width, reads only that one again */
+        q.width = width = s.width;
+        q.from = s.v[s.n - 1].step;
+        q.points = 0;
+        sl_series_fini(&s);
+        ok(sl_series_over_ranks(f->st, &q, &s, &ranks, err));
+        assert_int_equal(s.width, width);
+        assert_int_equal(s.n, 1);
+        assert_int_equal(s.v[0].step, q.from);
+        sl_series_fini(&s);
+    }
+}
+
 static void one_spike_in_a_long_run_is_seen_at_every_width(void **state)
 {
     static const int64_t points[] = {3, 20, 200, 2000};
@@ -284,6 +343,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_number_of_points_is_kept_and_agrees_with_brute_force,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_spike_in_a_long_run_is_seen_at_every_width, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(over_ranks_is_the_least_greatest_and_mean_of_all, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_part_of_the_steps_can_be_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_a_number_is_left_out, set_up, tear_down),

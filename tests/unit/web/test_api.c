@@ -185,6 +185,19 @@ static void a_series_is_of_one_rank_or_of_all(void **state)
     v = get(f, "/api/jobs/1/series", ARGS("metric", "comm_ms", "rank", "2"), 200);
     assert_int_equal(json_array_size(at(v, "series")), 1);
     json_decref(v);
+    v = get(f, "/api/jobs/1/series", ARGS("metric", "step_ms", "over", "ranks"), 200);
+    assert_int_equal(json_array_size(at(v, "series")), 1);
+    s = json_array_get(at(v, "series"), 0);
+    assert_true(json_is_null(at(s, "rank")));
+    assert_int_equal(json_integer_value(at(s, "ranks")), 3);
+    assert_int_equal(json_integer_value(at(s, "rows")), 3 * 40);
+    assert_int_equal(json_array_size(at(s, "points")), 40);
+    json_decref(v);
+    v = get(f, "/api/jobs/1/series", ARGS("metric", "loss", "width", "8", "from", "33"), 200);
+    s = json_array_get(at(v, "series"), 0);
+    assert_int_equal(json_integer_value(at(s, "width")), 8);
+    assert_int_equal(json_array_size(at(s, "points")), 1);
+    json_decref(v);
     v = get(f, "/api/jobs/1/series", ARGS("metric", "lr"), 200);
     assert_true(json_is_null(at(json_array_get(at(v, "series"), 0), "rank")));
     json_decref(v);
@@ -226,6 +239,15 @@ static void a_log_is_read_from_its_end_and_onwards(void **state)
     v = get(f, "/api/jobs/1/logs", ARGS("bytes", "20"), 200);
     assert_string_equal(json_string_value(at(v, "text")), "line 098\nline 099\n");
     assert_int_equal(json_integer_value(at(v, "end")), 900);
+    json_decref(v);
+    v = get(f, "/api/jobs/1/logs", ARGS("bytes", "20", "before", "882"), 200); /* going back */
+    assert_string_equal(json_string_value(at(v, "text")), "line 096\nline 097\n");
+    assert_int_equal(json_integer_value(at(v, "offset")), 864);
+    assert_int_equal(json_integer_value(at(v, "end")), 882);
+    json_decref(v);
+    v = get(f, "/api/jobs/1/logs", ARGS("bytes", "2000", "before", "18"), 200);
+    assert_string_equal(json_string_value(at(v, "text")), "line 000\nline 001\n");
+    assert_int_equal(json_integer_value(at(v, "offset")), 0);
     json_decref(v);
     fp = fopen(path, "a");
     fprintf(fp, "more\n");
@@ -269,6 +291,7 @@ static void wrong_requests_are_told_what_is_wrong(void **state)
         {"/api/jobs/1/logs", "rank", "4096", 400},
         {"/api/jobs/1/logs", "bytes", "999999999", 400},
         {"/api/jobs/1/logs", "after", "0x10", 400},
+        {"/api/jobs/1/logs", "before", "0", 400},
         {"/api/jobs/99/logs", NULL, NULL, 404},
     };
     struct fixture *f = *state;
@@ -283,6 +306,10 @@ static void wrong_requests_are_told_what_is_wrong(void **state)
     json_decref(get(f, "/api/jobs/1/series", ARGS("metric", "loss", "points", "2001"), 400));
     json_decref(get(f, "/api/jobs/1/series", ARGS("metric", "loss", "from", "9", "to", "3"), 400));
     json_decref(get(f, "/api/jobs/1/series", ARGS("metric", "lr", "rank", "0"), 400));
+    json_decref(get(f, "/api/jobs/1/series", ARGS("metric", "lr", "over", "ranks"), 400));
+    json_decref(get(f, "/api/jobs/1/series", ARGS("metric", "loss", "over", "steps"), 400));
+    json_decref(get(f, "/api/jobs/1/series", ARGS("metric", "loss", "width", "0"), 400));
+    json_decref(get(f, "/api/jobs/1/series", ARGS("metric", "loss", "width", "9999999999"), 400));
 }
 
 /* prometheus.io, exposition formats: HELP, TYPE, then all lines of a metric; labels escaped. */
@@ -307,7 +334,36 @@ static void the_metrics_are_prometheus_text(void **state)
     assert_non_null(speed);
     assert_float_equal(atof(strchr(speed, ' ')), 500, 0);
     assert_non_null(strstr(text, "rank=\"0\",category=\"parameters\"} 90\n"));
+    assert_non_null(strstr(text, "\nshardlaunch_build_info{version=\"" SL_VERSION "\"} 1\n"));
+    assert_non_null(strstr(text, ",metric=\"lr\"} 0.25\n"));
+    assert_non_null(strstr(text, "\nshardlaunch_job_steps{job=\"2\","));
+    speed = strstr(text, "shardlaunch_rank_step_seconds{job=\"1\"");
+    assert_non_null(speed);
+    assert_float_equal(atof(strstr(speed, "} ") + 2), 0.1, 1e-12);
+    assert_non_null(strstr(text, "shardlaunch_rank_last_sample_timestamp_seconds{job=\"1\""));
     sl_buf_fini(&reply.body);
+}
+
+/* Only a text that is a job file has a limit. */
+static void the_limit_comes_from_the_job_file(void **state)
+{
+    struct sl_new_job job = {.name = "x"};
+    struct fixture *f = *state;
+    int64_t id;
+    json_t *v;
+
+    job.text = "[resources]\nmemory_limit = \"2MiB\"\n[model]\nkind = \"gpt\"\nlayers = 1\n"
+               "heads = 1\nwidth = 8\ncontext = 8\n[data]\ntrain = \"/t\"\n[train]\nsteps = 1\n"
+               "batch = 1\nlr = 1\n";
+    ok(sl_jobs_create(f->st, &job, &id, err));
+    job.text = "memory_limit = <script>";
+    ok(sl_jobs_create(f->st, &job, &id, err));
+    v = get(f, "/api/jobs/1", NULL, 200);
+    assert_int_equal(json_integer_value(at(v, "memory_limit")), 2 << 20);
+    json_decref(v);
+    v = get(f, "/api/jobs/2", NULL, 200);
+    assert_true(json_is_null(at(v, "memory_limit")));
+    json_decref(v);
 }
 
 static void a_plan_that_is_no_json_is_left_out(void **state)
@@ -341,6 +397,7 @@ int main(void)
         T(a_log_is_read_from_its_end_and_onwards),
         T(wrong_requests_are_told_what_is_wrong),
         T(the_metrics_are_prometheus_text),
+        T(the_limit_comes_from_the_job_file),
         T(a_plan_that_is_no_json_is_left_out),
     };
 
