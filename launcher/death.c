@@ -64,7 +64,9 @@ void sl_death_text(const struct sl_death *d, const char *host, char *ret, size_t
         snprintf(how, sizeof how, "left because a peer failed, but no peer has");
     else
         snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(d->wait_status));
-    if (step)
+    if (step && ph == SL_PHASE_FAILED) /* it marked the last step that it had finished */
+        snprintf(where, sizeof where, "after step %u", step);
+    else if (step)
         snprintf(where, sizeof where, "in step %u, %s", step, phase);
     else
         snprintf(where, sizeof where, "before the first step, %s", phase);

@@ -305,6 +305,17 @@ static void sigkill_has_a_hint(void **state)
     assert_non_null(strstr(f->s.hint, "memory"));
 }
 
+/* A rank that finds a failure has marked the last step that it had finished. */
+static void where_a_rank_failed_is_told_in_steps_done(void **state)
+{
+    struct fixture *f = *state;
+
+    sl_ctl_mark(f->ctl, 0, 9, 3, SL_PHASE_FAILED);
+    die(f, 0, EXITED(SL_RANK_DIVERGED));
+    assert_string_equal(
+        f->s.reason, "rank 0 on n1 (pid 100) stopped: loss or gradient is not finite after step 3");
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -327,6 +338,7 @@ int main(void)
         CASE(a_stop_behind_an_older_checkpoint_is_not),
         CASE(our_own_sleep_is_no_hang),
         CASE(sigkill_has_a_hint),
+        CASE(where_a_rank_failed_is_told_in_steps_done),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
