@@ -18,6 +18,7 @@ extern const struct sl_cmd sl_cmd_export;
 extern const struct sl_cmd sl_cmd_plan;
 extern const struct sl_cmd sl_cmd_rank;
 extern const struct sl_cmd sl_cmd_run;
+extern const struct sl_cmd sl_cmd_retry;
 extern const struct sl_cmd sl_cmd_list;
 extern const struct sl_cmd sl_cmd_logs;
 extern const struct sl_cmd sl_cmd_serve;

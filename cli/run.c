@@ -1,4 +1,4 @@
-/* run.c - train: read the job, plan it, refuse it or launch it */
+/* run.c - train: read the job, plan it, refuse it or launch it; or take an ended one up again */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include "executor/plan.h"
 #include "launcher/launch.h"
 #include "store/jobs.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 static const struct sl_opt options[] = {
@@ -58,6 +59,8 @@ enum { MAX_SET = 256 };
 struct run {
     const struct sl_args *args;
     struct sl_job *job;
+    const char *file; /* the job's */
+    int again;        /* it has been run before: `retry` */
     char *text, *db, *folder;
     struct sl_program *program;
     struct sl_plan plan;
@@ -95,8 +98,7 @@ static int load(struct run *r, struct sl_err *err)
 {
     const char *set[MAX_SET + 3], *const *given;
     char ranks[64], *strategy = NULL, *name = NULL;
-    int n, n_set = 0, rc = -1, n_file;
-    const char *file = sl_args_operands(r->args, &n_file)[0];
+    int n, n_set = 0, rc = -1;
 
     given = sl_args_list(r->args, "set", &n);
     if (n > MAX_SET)
@@ -122,7 +124,7 @@ static int load(struct run *r, struct sl_err *err)
             goto end;
         set[n_set++] = name;
     }
-    r->job = sl_job_load(file, set, n_set, err);
+    r->job = sl_job_load(r->file, set, n_set, err);
     if (r->job)
         r->text = sl_job_text(r->job, err);
     rc = r->text ? 0 : -1;
@@ -193,12 +195,15 @@ static int create(struct run *r, struct sl_store *st, struct sl_err *err)
     sl_plan_json(&r->plan, 1, &json);
     rc = sl_buf_check(&json, err);
     row.plan = sl_buf_text(&json);
-    if (!rc)
+    if (!rc && r->again)
+        rc = sl_jobs_again(st, r->id, &row, err) == 1 ? 0 : -1;
+    else if (!rc)
         rc = sl_jobs_create(st, &row, &r->id, err);
     sl_buf_fini(&json);
     if (rc || sl_jobs_dir(st, r->id, dir, sizeof dir, err))
         return -1;
-    r->folder = sl_strdup(dir);
+    if (!r->folder)
+        r->folder = sl_strdup(dir);
     path = sl_fs_absolute(dir, "job.toml", err);
     if (!r->folder || !path)
         return sl_fail(err, SL_SYSTEM, "cannot hold a path: %s", strerror(errno));
@@ -213,7 +218,8 @@ static int enter(struct run *r, struct sl_err *err)
     struct sl_store *st;
     int rc;
 
-    r->db = sl_state_db(r->args, err);
+    if (!r->db)
+        r->db = sl_state_db(r->args, err);
     st = r->db ? sl_store_open(r->db, SL_STORE_WRITE, err) : NULL;
     if (!st)
         return -1;
@@ -241,7 +247,7 @@ static int checkpoints(struct run *r, struct sl_err *err)
 
     if (sl_ckpt_dir(r->job, r->id, r->folder, r->checkpoints, err)
         || ((spec->every > 0 || spec->dir) && sl_ckpt_lock(r->checkpoints, &r->lock, err))
-        || sl_ckpt_pick(r->job, &conf, 1, r->from, &step, err))
+        || sl_ckpt_pick(r->job, &conf, r->again ? 2 : 1, r->from, &step, err))
         return -1;
     if (step && !sl_args_given(r->args, "quiet"))
         sl_say("job %" PRId64 " goes on behind step %" PRId64 ", from %s", r->id, step, r->from);
@@ -332,28 +338,66 @@ static int check_alone(struct sl_err *err)
     return 0;
 }
 
-static int run(const struct sl_args *args, struct sl_err *err)
+static int go(struct run *r, struct sl_err *err)
 {
-    struct run r = {.args = args, .lock = -1};
     int status = -1;
 
-    if (!check_alone(err) && !load(&r, err) && !plan(&r, err) && !enter(&r, err)) {
-        announce(&r);
-        if (checkpoints(&r, err))
-            give_up(&r, err);
+    if (!check_alone(err) && !load(r, err) && !plan(r, err) && !enter(r, err)) {
+        announce(r);
+        if (checkpoints(r, err))
+            give_up(r, err);
         else
-            status = launch(&r, err);
-    } else if (r.refused) {
+            status = launch(r, err);
+    } else if (r->refused) {
         sl_say_error(err);
         status = SL_EXIT_MEMORY;
     }
-    sl_program_destroy(r.program);
-    sl_job_destroy(r.job);
-    free(r.text);
-    free(r.db);
-    free(r.folder);
-    if (r.lock >= 0)
-        close(r.lock);
+    sl_program_destroy(r->program);
+    sl_job_destroy(r->job);
+    free(r->text);
+    free(r->db);
+    free(r->folder);
+    if (r->lock >= 0)
+        close(r->lock);
+    return status;
+}
+
+static int run(const struct sl_args *args, struct sl_err *err)
+{
+    int n;
+    struct run r = {.args = args, .lock = -1, .file = sl_args_operands(args, &n)[0]};
+
+    return go(&r, err);
+}
+
+static int know(void *u, const struct sl_job_row *row)
+{
+    (void)u, (void)row;
+    return 0;
+}
+
+/* The job's folder holds its job file, complete and with absolute paths. */
+static int retry(const struct sl_args *args, struct sl_err *err)
+{
+    struct run r = {.args = args, .lock = -1, .again = 1};
+    struct sl_store *st = NULL;
+    char dir[4096], *file;
+    int n, status, found;
+
+    if (sl_state_id(sl_args_operands(args, &n)[0], &r.id, err) || sl_state_read(args, &st, err))
+        return -1;
+    found = st ? sl_read_job(st, r.id, know, NULL, err) : 0;
+    if (found > 0 && sl_jobs_dir(st, r.id, dir, sizeof dir, err))
+        found = -1;
+    sl_store_close(st);
+    if (found <= 0)
+        return found ? -1 : sl_state_no_job(r.id);
+    file = sl_fs_absolute(dir, "job.toml", err);
+    if (!file)
+        return -1;
+    r.file = file;
+    status = go(&r, err);
+    free(file);
     return status;
 }
 
@@ -370,4 +414,18 @@ const struct sl_cmd sl_cmd_run = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .run = run,
+};
+
+const struct sl_cmd sl_cmd_retry = {
+    .name = "retry",
+    .operands = "ID",
+    .least = 1,
+    .most = 1,
+    .summary = "Take up a job again that was stopped, failed or lost, here and now.",
+    .details = "It keeps its id and goes on from its newest checkpoint, from the beginning when it has"
+               " none; ranks and strategy may be others than before. Statuses are those of run, and 4"
+               " when there is no such job.",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = retry,
 };

@@ -490,7 +490,7 @@ static void *work(void *arg)
         if (write_batch(r) && deadline)
             sl_clock_sleep_until(sl_clock_ns() + 100000000);
         pthread_mutex_lock(&r->lock);
-        done = r->stop
+        done = deadline /* a stop that came while we wrote is seen in the next turn */
                && (!(r->queue.n + r->batch.n + r->state.fresh + r->moving.fresh)
                    || sl_clock_ns() > deadline);
         pthread_mutex_unlock(&r->lock);

@@ -220,6 +220,52 @@ fail:
     return -1;
 }
 
+/* The holder of a live job may be dead: then it can be taken up like a lost one. */
+static int check_ended(int64_t id, enum sl_state state, const struct sl_lease *holder,
+                       struct sl_err *err)
+{
+    if (state == SL_STOPPED || state == SL_FAILED || state == SL_CANCELLED || state == SL_LOST
+        || (sl_state_live(state) && sl_lease_alive(holder) == 0))
+        return 0;
+    sl_fail(err, SL_USAGE, "job %lld is %s", (long long)id, sl_state_name(state));
+    if (state == SL_DONE)
+        return sl_hint(err, "A job that is done has nothing left to do: start a new one.");
+    if (sl_state_live(state))
+        return sl_hint(err, "Process %lld on %s runs it.", (long long)holder->pid, holder->host);
+    return -1;
+}
+
+int sl_jobs_again(struct sl_store *st, int64_t id, const struct sl_new_job *job,
+                  struct sl_err *err)
+{
+    struct sl_err why = {0};
+    struct sl_lease me, holder;
+    enum sl_state state = SL_STATES;
+
+    if (sl_lease_self(&me, err) || sl_db_begin(st->db, err))
+        return -1;
+    if (find(st, id, &state, &holder, &why)) {
+        sl_db_rollback(st->db);
+        if (why.code == SL_USAGE)
+            return 0;
+        return sl_fail(err, why.code, "%s", why.msg);
+    }
+    if (check_ended(id, state, &holder, err)
+        || sl_db_run(st->db, err,
+                     "UPDATE job SET name = ?, state = 'starting', reason = '', exit_status = NULL,"
+                     " ended_at = NULL, ranks = ?, steps = ?, strategy = ?, text = ?, plan = ?,"
+                     " lease_host = ?, lease_boot = ?, lease_pid = ?, lease_start = ? WHERE id = ?",
+                     "siisssssiii", job->name, (int64_t)job->ranks, job->steps,
+                     job->strategy ? job->strategy : "", job->text ? job->text : "", job->plan,
+                     me.host, me.boot, me.pid, me.start_time, id)
+               < 0
+        || make_run_dir(st, id, err)) {
+        sl_db_rollback(st->db);
+        return -1;
+    }
+    return sl_db_commit(st->db, err) ? -1 : 1;
+}
+
 static int not_ours(int64_t id, struct sl_err *err)
 {
     sl_fail(err, SL_USAGE, "job %lld is no longer held by this process", (long long)id);

@@ -82,6 +82,14 @@ int sl_jobs_end(struct sl_store *st, int64_t id, const struct sl_lease *me, enum
                 int exit_status, const char *reason, struct sl_err *err);
 
 /*
+ * This process takes up a job that has ended otherwise than well (stopped, failed, cancelled, lost),
+ * as `job` describes it now; sl_jobs_begin() follows. 1: taken, 0: no such job. SL_USAGE: it is done,
+ * or still runs.
+ */
+int sl_jobs_again(struct sl_store *st, int64_t id, const struct sl_new_job *job,
+                  struct sl_err *err);
+
+/*
  * The running attempt has failed, and its holder `me` begins the next one: state starting. *attempt
  * is its number. SL_USAGE: not held by `me`.
  */

@@ -427,6 +427,28 @@ static void a_next_attempt_waits_for_a_locked_database(void **state)
     check_attempts(f);
 }
 
+/* A close that comes while a batch is being written, with more of them waiting, loses nothing. */
+static void a_close_amid_writing_loses_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int turn = 0; turn < 5; turn++) {
+        struct sl_recorder *r = open_recorder(f, new_job(f, "amid"), 0);
+        double n;
+
+        for (int64_t s = 1; s <= 7000; s++) { /* the thread begins when the queue is half full */
+            struct sl_report rep = step_of(0, s);
+
+            assert_int_equal(sl_recorder_put(r, &rep), 0);
+            if (s == 4096)
+                nap(turn);
+        }
+        ok(sl_recorder_close(r, SL_DONE, 0, "", err));
+        n = ask(f, "SELECT count(*) FROM sample WHERE job = (SELECT max(id) FROM job)");
+        assert_float_equal(n, 7000, 0);
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -440,6 +462,7 @@ int main(void)
         T(kill_minus_nine_loses_at_most_a_second),
         T(readers_see_whole_commits_while_the_writer_writes),
         T(a_job_taken_from_us_is_told),
+        T(a_close_amid_writing_loses_nothing),
         T(a_next_attempt_has_its_own_rows),
         T(a_next_attempt_waits_for_a_locked_database),
     };
