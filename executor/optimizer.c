@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/rng.h"
 #include "kernels/adamw/adamw.h"
+#include "kernels/normal/normal.h"
 
 enum {
     INIT_STREAM = 0x696e6974
@@ -149,50 +149,27 @@ int sl_grad_bad(const struct sl_graph *g, int unit, int64_t lo, int64_t n, const
     return -1;
 }
 
-/* Two independent normal values: sqrt(-2 ln u) times cos and sin of 2 pi v, u in (0, 1]. */
-static void normal_pair(uint64_t seed, uint64_t stream, uint64_t i, double ret[2])
-{
-    uint32_t r[4];
-    double u, v, radius;
-
-    sl_rng_block(seed, stream, i, 0, r);
-    u = ((double)(((uint64_t)r[1] << 32 | r[0]) >> 11) + 1) * 0x1p-53;
-    v = (double)(((uint64_t)r[3] << 32 | r[2]) >> 11) * 0x1p-53;
-    radius = sqrt(-2 * log(u));
-    ret[0] = radius * cos(2 * pi * v);
-    ret[1] = radius * sin(2 * pi * v);
-}
-
-/* Elements a..b-1 of a parameter; 2i and 2i + 1 come from one draw, wherever a range begins. */
-static void init_normal(const struct sl_param *p, uint64_t seed, uint64_t stream, int64_t a,
-                        int64_t b, float *w)
-{
-#ifdef _OPENMP
-#pragma omp parallel for schedule(static)
-#endif
-    for (int64_t i = a / 2; i < (b + 1) / 2; i++) {
-        double x[2];
-
-        normal_pair(seed, stream, (uint64_t)i, x);
-        for (int k = 0; k < 2; k++)
-            if (2 * i + k >= a && 2 * i + k < b)
-                w[2 * i + k - a] = (float)(p->scale * x[k]);
-    }
-}
-
-void sl_init_range(const struct sl_graph *g, uint64_t seed, int unit, int64_t lo, int64_t n,
-                   float *w)
+int sl_init_range(struct sl_dev *dev, const struct sl_graph *g, uint64_t seed, int unit, int64_t lo,
+                  int64_t n, float *w, struct sl_err *err)
 {
     int64_t a, b;
 
     memset(w, 0, (size_t)n * sizeof *w);
     for (int i = 0; (i = sl_params_in(g, unit, lo, lo + n, i, &a, &b)) >= 0; i++) {
         const struct sl_param *p = &g->par[i];
+        struct sl_k_normal args = {
+            .y = w + (a - lo),
+            .first = a - p->off,
+            .n = b - a,
+            .seed = seed,
+            .stream = (uint64_t)INIT_STREAM << 32 | (uint64_t)i,
+            .scale = p->scale,
+        };
 
-        if (p->init == SL_INIT_NORMAL)
-            init_normal(p, seed, (uint64_t)INIT_STREAM << 32 | (uint64_t)i, a - p->off, b - p->off,
-                        w + (a - lo));
+        if (p->init == SL_INIT_NORMAL && sl_k_normal(dev, &args, err))
+            return sl_within(err, "first values of \"%s\"", p->name);
         for (int64_t k = a; k < b && p->init == SL_INIT_ONE; k++)
             w[k - lo] = 1;
     }
+    return 0;
 }

@@ -70,10 +70,9 @@ int sl_grad_bad(const struct sl_graph *g, int unit, int64_t lo, int64_t n, const
 
 /*
  * Initial values of elements lo..lo+n-1 of a unit, as fp32: a function of (seed, parameter, index)
- * alone, so a shard equals its part of the whole; padding is 0. Normal values by Box and Muller's
- * transform (Annals of Mathematical Statistics 29, 1958) of counter-based bits.
+ * alone, so a shard equals its part of the whole; padding is 0. Normal values are kernels/normal's.
  */
-void sl_init_range(const struct sl_graph *g, uint64_t seed, int unit, int64_t lo, int64_t n,
-                   float *w);
+int sl_init_range(struct sl_dev *dev, const struct sl_graph *g, uint64_t seed, int unit, int64_t lo,
+                  int64_t n, float *w, struct sl_err *err);
 
 #endif

@@ -141,15 +141,13 @@ int sl_run_ops(struct sl_run *r, int first, int last, struct sl_err *err)
 static int init_values(struct sl_run *r, uint64_t seed, int unit, int64_t lo, int64_t n, void *w,
                        float *chunk, struct sl_err *err)
 {
-    if (r->g->ptype == SL_F32) {
-        sl_init_range(r->g, seed, unit, lo, n, w);
-        return 0;
-    }
+    if (r->g->ptype == SL_F32)
+        return sl_init_range(r->dev, r->g, seed, unit, lo, n, w, err);
     for (int64_t k = 0; k < n; k += INIT_CHUNK) {
         int64_t m = n - k < INIT_CHUNK ? n - k : INIT_CHUNK;
 
-        sl_init_range(r->g, seed, unit, lo + k, m, chunk);
-        if (convert(r, chunk, SL_F32, (uint16_t *)w + k, SL_BF16, m, err))
+        if (sl_init_range(r->dev, r->g, seed, unit, lo + k, m, chunk, err)
+            || convert(r, chunk, SL_F32, (uint16_t *)w + k, SL_BF16, m, err))
             return -1;
     }
     return 0;
@@ -179,7 +177,9 @@ static int init_unit(struct sl_run *r, uint64_t seed, int u, float *chunk, struc
     if (!absent(r, un->master)) {
         int64_t n = r->g->t[un->master].n;
 
-        sl_init_range(r->g, seed, u, n > un->shard ? 0 : mine, n, sl_run_at(r, un->master));
+        if (sl_init_range(r->dev, r->g, seed, u, n > un->shard ? 0 : mine, n,
+                          sl_run_at(r, un->master), err))
+            return -1;
     }
     if (!absent(r, un->m) && (zero(r, un->m, err) || zero(r, un->v, err)))
         return -1;

@@ -39,6 +39,7 @@ struct sl_dev;
     X(gelu_bwd)                                                                                    \
     X(add)                                                                                         \
     X(dropout)                                                                                     \
+    X(normal)                                                                                      \
     X(attention)                                                                                   \
     X(attention_bwd)                                                                               \
     X(head)                                                                                        \

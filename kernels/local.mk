@@ -19,6 +19,7 @@ libkernels_a_SOURCES = \
 	%D%/head/head.c %D%/head/head.h %D%/head/head_tile.h \
 	%D%/layernorm/layernorm.c %D%/layernorm/layernorm.h \
 	%D%/linear/linear.c %D%/linear/linear.h \
+	%D%/normal/normal.c %D%/normal/normal.h \
 	%D%/position/position.c %D%/position/position.h \
 	%D%/reduce/reduce.c %D%/reduce/reduce.h \
 	%D%/sumsq/sumsq.c %D%/sumsq/sumsq.h \
@@ -42,6 +43,7 @@ kernels_cpu = \
 	%D%/head/head_cpu.c \
 	%D%/layernorm/layernorm_cpu.c \
 	%D%/linear/linear_cpu.c \
+	%D%/normal/normal_cpu.c \
 	%D%/position/position_cpu.c \
 	%D%/reduce/reduce_cpu.c \
 	%D%/sumsq/sumsq_cpu.c \

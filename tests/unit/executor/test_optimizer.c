@@ -143,25 +143,28 @@ static void a_bad_gradient_is_found_by_name(void **state)
 
 static void a_shard_starts_as_its_part_of_the_whole(void **state)
 {
+    struct sl_dev *dev = sl_dev_open("cpu", 1, NULL);
     struct sl_program *p = program(1);
     const struct sl_graph *g = p->train;
 
     (void)state;
+    assert_non_null(dev);
     for (int u = 0; u < g->nunits; u++) {
         int64_t n = g->unit[u].shard, cut = n / 3 | 1; /* also between two of a pair */
         float *whole = calloc((size_t)n, sizeof *whole), *part = calloc((size_t)n, sizeof *part);
 
         assert_true(whole && part);
-        sl_init_range(g, 42, u, 0, n, whole);
-        sl_init_range(g, 42, u, 0, cut, part);
-        sl_init_range(g, 42, u, cut, n - cut, part + cut);
+        assert_int_equal(sl_init_range(dev, g, 42, u, 0, n, whole, NULL), 0);
+        assert_int_equal(sl_init_range(dev, g, 42, u, 0, cut, part, NULL), 0);
+        assert_int_equal(sl_init_range(dev, g, 42, u, cut, n - cut, part + cut, NULL), 0);
         assert_memory_equal(whole, part, (size_t)n * sizeof *whole);
-        sl_init_range(g, 43, u, 0, n, part);
+        assert_int_equal(sl_init_range(dev, g, 43, u, 0, n, part, NULL), 0);
         if (u < g->nunits - 1) /* the last has gains and biases only, which no seed changes */
             assert_memory_not_equal(whole, part, (size_t)n * sizeof *whole);
         free(whole);
         free(part);
     }
+    sl_dev_close(dev);
     sl_program_destroy(p);
 }
 
@@ -171,17 +174,19 @@ static void a_shard_starts_as_its_part_of_the_whole(void **state)
  */
 static void first_parameters_have_the_right_moments(void **state)
 {
+    struct sl_dev *cpu = sl_dev_open("cpu", 1, NULL);
     struct sl_program *p = program(1);
     const struct sl_graph *g = p->train;
 
     (void)state;
+    assert_non_null(cpu);
     for (int i = 0; i < g->npar; i++) {
         const struct sl_param *par = &g->par[i];
         float *w = calloc((size_t)par->n, sizeof *w);
         double sum = 0, sq = 0, n = (double)par->n, dev;
 
         assert_non_null(w);
-        sl_init_range(g, 42, par->unit, par->off, par->n, w);
+        assert_int_equal(sl_init_range(cpu, g, 42, par->unit, par->off, par->n, w, NULL), 0);
         for (int64_t k = 0; k < par->n; k++) {
             sum += (double)w[k];
             sq += (double)w[k] * (double)w[k];
@@ -200,6 +205,7 @@ static void first_parameters_have_the_right_moments(void **state)
         }
         free(w);
     }
+    sl_dev_close(cpu);
     sl_program_destroy(p);
 }
 

@@ -8,6 +8,7 @@ kernels_tests = \
 	%D%/head.t \
 	%D%/layernorm.t \
 	%D%/linear.t \
+	%D%/normal.t \
 	%D%/ranges.t \
 	%D%/vec.t
 check_PROGRAMS += $(kernels_tests)
@@ -36,6 +37,9 @@ nodist_EXTRA_%C%_layernorm_t_SOURCES = dummy.cxx
 %C%_linear_t_SOURCES = %D%/test_linear.c %D%/kt.h
 %C%_linear_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_linear_t_SOURCES = dummy.cxx
+%C%_normal_t_SOURCES = %D%/test_normal.c %D%/kt.h
+%C%_normal_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_normal_t_SOURCES = dummy.cxx
 %C%_ranges_t_SOURCES = %D%/test_ranges.c %D%/kt.h
 %C%_ranges_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_ranges_t_SOURCES = dummy.cxx
