@@ -34,8 +34,8 @@ int sl_death_status(const struct sl_death *d);
 int sl_death_code(const struct sl_death *d);
 
 /*
- * "rank 2 on n1 (pid 77) was killed by signal 9 (Killed) in step 3, computing", or for one that found
- * the failure itself "... exited with status 1 after step 2".
+ * "rank 2 on n1 (pid 77) was killed by signal 9 (Killed) in step 3, computing", or for one that
+ * found the failure itself "... exited with status 1 after step 2".
  */
 void sl_death_text(const struct sl_death *d, const char *host, char *ret, size_t size);
 
