@@ -8,6 +8,14 @@
  * sl_rank_start followed at once by the job as canonical TOML (sl_job_text), no final zero. The
  * descriptors named in it are inherited. PMIx finds its server by the environment.
  *
+ * Several nodes: ranks are numbered in blocks, so those of this node are rank - local + 0..nlocal-1.
+ * Memory is the node's own: arena_fd has nlocal descriptors, by local rank. The control block has a
+ * row for each of the job's ranks, by rank; a node's ranks write only their own rows. The block
+ * of node 0 is what the job's first agent looks at: agents of other nodes tell it state, since, pid,
+ * kind, unit and stepped of their rows, and it writes them there (never loss, stop, norm or saved).
+ * `stop` and sl_ctl_fail() reach every node's block. PMIx is one namespace over all nodes: a
+ * fence that collects meets all ranks, and what one has put, all can get.
+ *
  * A rank prints to stderr only when it fails (one line, with a hint); progress goes to the report
  * socket. TERM, INT, HUP, USR1 and USR2 are ignored from the agent on.
  */
@@ -20,7 +28,7 @@
 
 enum {
     SL_RANK_MAGIC = 0x4b4e5253, /* "SRNK" */
-    SL_RANK_VERSION = 2,
+    SL_RANK_VERSION = 3,
     SL_RANK_MAX_TEXT = 1 << 20, /* bytes of a job's text */
 };
 
@@ -30,6 +38,7 @@ struct sl_rank_start {
     int32_t attempt;       /* from 1 */
     int32_t rank, ranks;   /* of the job; must be what PMIx says */
     int32_t local, nlocal; /* of this node; one node: the same numbers */
+    int32_t node, nodes;   /* every node has nlocal = ranks / nodes ranks */
     int32_t threads;       /* for this rank's loops, at least 1 */
     double hang_timeout;   /* seconds a collective may wait; 0: for ever */
     int64_t arena_bytes;   /* of every arena: the program's arena0, the largest */

@@ -125,6 +125,7 @@ static int make_start(const struct sl_local *l, int rank, int report, struct sl_
         .ranks = c->ranks,
         .local = rank,
         .nlocal = c->ranks,
+        .nodes = 1,
         .threads = c->threads,
         .hang_timeout = c->hang_timeout,
         .arena_bytes = c->arena_bytes,
