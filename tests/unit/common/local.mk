@@ -6,6 +6,7 @@ common_tests = \
 	%D%/db.t \
 	%D%/err.t \
 	%D%/fs.t \
+	%D%/idset.t \
 	%D%/json.t \
 	%D%/log.t \
 	%D%/loop.t \
@@ -33,6 +34,9 @@ nodist_EXTRA_%C%_err_t_SOURCES = dummy.cxx
 %C%_fs_t_SOURCES = %D%/test_fs.c
 %C%_fs_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_fs_t_SOURCES = dummy.cxx
+%C%_idset_t_SOURCES = %D%/test_idset.c
+%C%_idset_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_idset_t_SOURCES = dummy.cxx
 %C%_json_t_SOURCES = %D%/test_json.c
 %C%_json_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_json_t_SOURCES = dummy.cxx
