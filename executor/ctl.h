@@ -43,7 +43,7 @@ struct sl_ctl_rank {
     /* partial results: written by the rank before a barrier, read by all after it */
     double loss, eval_loss, eval_tokens;
     uint32_t stop;     /* this rank saw the stop flag before the step's merge */
-    _Atomic uint64_t saved; /* step << 1 | ok: this rank's shard of a checkpoint, see saver.h */
+    _Atomic uint64_t saved[2]; /* by save in turn: step << 1 | ok, this rank's shard; see saver.h */
     int32_t bad_param; /* first parameter whose gradient is not finite in my shard, -1: none */
 };
 

@@ -316,8 +316,8 @@ static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
             return -1;
         sl_memory_process(&l->memory, s, s == first);
     }
+    sl_memory_process(&l->memory, ret->step, 1); /* while the last save runs, and peers live */
     finish_save(l);
-    sl_memory_process(&l->memory, ret->step, 1);
     sl_memory_plan(&l->memory, ret->step);
     return 0;
 }

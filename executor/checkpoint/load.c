@@ -19,6 +19,7 @@ enum { PIECE = 1 << 16 }; /* elements of bf16 that are made at a time */
 struct load {
     struct sl_run *r;
     struct sl_ckpt_reader *from;
+    const char *path;
     float *piece; /* [PIECE] */
 };
 
@@ -98,7 +99,7 @@ static int load_all(struct load *l, struct sl_err *err)
     if (!l->piece)
         return sl_fail(err, SL_SYSTEM, "no memory to read a checkpoint");
     if (sl_ckpt_reader_check(l->from, l->r->g, err))
-        return -1;
+        return sl_within(err, "\"%s\"", l->path);
     for (int f = c->rank; f < sl_ckpt_reader_files(l->from); f += c->n)
         if (sl_ckpt_reader_header(l->from, f, err))
             return -1;
@@ -112,11 +113,13 @@ static int load_all(struct load *l, struct sl_err *err)
 int sl_ckpt_load(struct sl_run *r, const struct sl_job *job, const struct sl_ckpt_conf *conf,
                  int64_t *step, struct sl_err *err)
 {
-    struct load l = {.r = r, .from = sl_ckpt_reader_open(conf->from, err)};
+    struct load l = {.r = r, .path = conf->from, .from = sl_ckpt_reader_open(conf->from, err)};
     const struct sl_ckpt_manifest *m = l.from ? sl_ckpt_reader_manifest(l.from) : NULL;
     int rc = -1;
 
-    if (m && !sl_ckpt_manifest_fits(m, job, conf->steps, conf->samples, err) && !load_all(&l, err)) {
+    if (m && sl_ckpt_manifest_fits(m, job, conf->steps, conf->samples, err)) {
+        sl_within(err, "\"%s\"", conf->from);
+    } else if (m && !load_all(&l, err)) {
         *step = m->step;
         r->skipped = m->skipped;
         r->bad_row = (int)m->bad_row;
@@ -126,5 +129,5 @@ int sl_ckpt_load(struct sl_run *r, const struct sl_job *job, const struct sl_ckp
     sl_ckpt_reader_close(l.from);
     if (rc && (!err || err->code != SL_SYSTEM))
         sl_ckpt_offer(conf->from, err);
-    return rc ? sl_within(err, "resume from \"%s\"", conf->from) : 0;
+    return rc ? sl_within(err, "resume") : 0;
 }

@@ -91,14 +91,15 @@ int sl_ckpt_pick(const struct sl_job *job, const struct sl_ckpt_conf *conf, int 
     m = sl_ckpt_manifest_read(from, err);
     rc = m ? 0 : -1;
     if (m && (sl_ckpt_manifest_files(m, from, err)
-              || sl_ckpt_manifest_fits(m, job, conf->steps, conf->samples, err)
               || check_newer(conf->dir, newest, m->step, from, err)))
         rc = -1;
+    else if (m && sl_ckpt_manifest_fits(m, job, conf->steps, conf->samples, err))
+        rc = sl_within(err, "\"%s\"", from);
     if (m && !rc)
         *step = m->step;
     sl_ckpt_manifest_destroy(m);
     if (!rc)
         return 0;
     sl_ckpt_offer(from, err);
-    return sl_within(err, "cannot go on from \"%s\"", from);
+    return sl_within(err, "resume");
 }

@@ -18,7 +18,7 @@
 #include "executor/checkpoint/shard_file.h"
 
 enum { LOOK_NS = 2000000, TOUCH_MS = 200 };
-enum stage { IDLE, WRITING, WRITTEN, ENDED }; /* WRITTEN: rank 0 still waits for the others */
+enum stage { IDLE, READING, READ, ENDED }; /* READ: the arena may change, the disk lags behind */
 
 struct sl_saver {
     const struct sl_ckpt_conf *conf;
@@ -29,6 +29,7 @@ struct sl_saver {
     unsigned char *buf; /* a chunk */
     struct sl_ctl *ctl;
     int rank, laid, running; /* running: there is a thread to join */
+    int turn; /* 0 and 1, the same on all ranks: a peer can be one save ahead, but not two */
     pthread_t thread;
     _Atomic uint64_t progress;
     _Atomic int quit;
@@ -75,7 +76,7 @@ static void stage(struct sl_saver *s, enum stage to)
 
 static void mark(struct sl_saver *s, int ok)
 {
-    atomic_store(&s->ctl->r[s->rank].saved, (uint64_t)s->saved.step << 1 | (uint64_t)ok);
+    atomic_store(&s->ctl->r[s->rank].saved[s->turn], (uint64_t)s->saved.step << 1 | (uint64_t)ok);
 }
 
 /* Rank 0: all ranks have their shards on disk? 0: yes; else the first that has not, + 1. */
@@ -87,7 +88,7 @@ static int await_all(struct sl_saver *s)
     for (int k = 0; k < s->program->ranks; k++) {
         uint64_t v;
 
-        while ((v = atomic_load(&s->ctl->r[k].saved)) >> 1 != (uint64_t)s->saved.step) {
+        while ((v = atomic_load(&s->ctl->r[k].saved[s->turn])) >> 1 != (uint64_t)s->saved.step) {
             if (sl_ctl_failed(s->ctl) || atomic_load(&s->quit))
                 return bad ? bad : k + 1;
             nanosleep(&pause, NULL);
@@ -131,6 +132,11 @@ static void commit(struct sl_saver *s)
         atomic_store(&s->ctl->checkpoint, s->saved.step);
 }
 
+static void has_read(void *p)
+{
+    stage(p, READ);
+}
+
 static void *save(void *p)
 {
     struct sl_saver *s = p;
@@ -140,7 +146,9 @@ static void *save(void *p)
                                   .base = s->base,
                                   .buf = s->buf,
                                   .progress = &s->progress,
-                                  .quit = &s->quit};
+                                  .quit = &s->quit,
+                                  .read = has_read,
+                                  .user = s};
     char part[SL_CKPT_PATH];
 
     if (!sl_ckpt_part_path(s->conf->dir, s->saved.step, part, &err)
@@ -148,10 +156,8 @@ static void *save(void *p)
         sl_ckpt_shard_write(&shard, part, s->rank, &err);
     say(s, &err);
     mark(s, s->saved.ok);
-    if (s->rank == 0) {
-        stage(s, WRITTEN);
+    if (s->rank == 0)
         commit(s);
-    }
     s->saved.seconds = 1e-9 * (double)(sl_clock_ns() - s->began);
     stage(s, ENDED);
     return NULL;
@@ -248,7 +254,8 @@ void sl_saver_start(struct sl_saver *s, struct sl_run *r, int64_t step)
     s->saved = (struct sl_saved){.step = step};
     s->at = (struct sl_ckpt_at){.step = step, .skipped = r->skipped, .bad_row = r->bad_row};
     s->told = 0;
-    s->stage = WRITING;
+    s->turn = !s->turn;
+    s->stage = READING;
     if (lay_out(s, r, &err) || launch(s, &err)) {
         say(s, &err);
         mark(s, 0); /* the others shall not wait */
@@ -259,7 +266,7 @@ void sl_saver_start(struct sl_saver *s, struct sl_run *r, int64_t step)
 
 void sl_saver_settle(struct sl_saver *s, struct sl_run *r)
 {
-    await(s, r, WRITTEN);
+    await(s, r, READ);
 }
 
 int sl_saver_poll(struct sl_saver *s, struct sl_saved *ret)

@@ -6,8 +6,8 @@
  *
  * Parameters and optimizer state change only in the optimizer step. So a save begins behind one, a
  * thread streams this rank's shard while the next forward and backward run, and the next optimizer
- * step waits (sl_saver_settle) until the shard is on disk. Rank 0's thread then waits for all
- * ranks' shards, writes the manifest and makes the checkpoint visible, while training goes on.
+ * step waits (sl_saver_settle) until the shard has been read, though not until it is on disk. Rank
+ * 0's thread waits for all ranks' shards to be on disk, writes the manifest and makes the checkpoint visible, while training goes on.
  * Whatever fails, training does: the parts are removed, what was complete before stays.
  *
  * All ranks call start for the same steps. One thread of the rank calls all of these.
@@ -25,7 +25,7 @@ struct sl_saver *sl_saver_open(const struct sl_ckpt_conf *conf, const struct sl_
 /* Begin to save the state behind `step`; waits for the save before. r->g is the training graph. */
 void sl_saver_start(struct sl_saver *s, struct sl_run *r, int64_t step);
 
-/* Wait until this rank's shard is on disk (or has failed); `r` shows that it lives. */
+/* Wait until this rank's shard has been read (or has failed); `r` shows that it lives. */
 void sl_saver_settle(struct sl_saver *s, struct sl_run *r);
 
 struct sl_saved {

@@ -128,9 +128,12 @@ int sl_ckpt_shard_write(const struct sl_ckpt_shard *s, const char *folder, int r
     }
     k.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (k.fd < 0)
-        rc = sl_fail(err, SL_SYSTEM, "%s", strerror(errno));
+        sl_fail(err, SL_SYSTEM, "%s", strerror(errno));
     else
-        rc = put_all(&k, err) || to_disk(k.fd, err) ? -1 : 0;
+        rc = put_all(&k, err);
+    s->read(s->user);
+    if (!rc)
+        rc = to_disk(k.fd, err);
     if (k.fd >= 0 && close(k.fd) && !rc)
         rc = sl_fail(err, SL_SYSTEM, "%s", strerror(errno));
     if (rc)

@@ -20,6 +20,8 @@ struct sl_ckpt_shard {
     unsigned char *buf; /* [SL_CKPT_CHUNK] */
     _Atomic uint64_t *progress; /* goes up with every chunk */
     _Atomic int *quit;          /* not 0: give up */
+    void (*read)(void *user);   /* the arena has been read to its end; the disk may lag behind */
+    void *user;
 };
 
 void sl_ckpt_shard_name(int rank, char ret[SL_CKPT_NAME]);

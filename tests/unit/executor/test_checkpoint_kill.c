@@ -82,6 +82,16 @@ static int inside_a_save(const char *dir)
     return n;
 }
 
+/* Until a save is under way (20 s at most), then a little more. */
+static void into_a_save(const char *dir, long ns)
+{
+    const struct timespec look = {.tv_nsec = 200000}, more = {.tv_nsec = ns};
+
+    for (int i = 0; i < 100000 && !inside_a_save(dir); i++)
+        nanosleep(&look, NULL);
+    nanosleep(&more, NULL);
+}
+
 static int64_t start_again(const struct saved *s)
 {
     sl_fs_remove_tree(s->dir, NULL);
@@ -101,8 +111,7 @@ static void a_killed_save_is_never_seen(void **state)
     s.team.job.checkpoint.keep = 2;
     assert_int_equal(waitpid(start(&s, 0, 0, &r[0]), &st, 0) > 0 ? st : 1, 0);
     for (int i = 0; i < kills; i++) {
-        struct timespec t
-            = {.tv_nsec = 1000000 * (5 + (long)sl_rng_below(5, 1, (uint64_t)i, 0, 75))};
+        long ns = (long)sl_rng_below(5, 1, (uint64_t)i, 0, 30000000);
         char path[SL_CKPT_PATH];
         int64_t step;
         pid_t pid;
@@ -110,7 +119,7 @@ static void a_killed_save_is_never_seen(void **state)
         if (sl_ckpt_newest(s.dir, 0, path, &step, NULL) || step == SAVED_STEPS)
             step = start_again(&s);
         pid = start(&s, 1, (int)step, &r[1]);
-        nanosleep(&t, NULL);
+        into_a_save(s.dir, i % 2 ? ns : 0);
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &st, 0), pid);
         killed += WIFSIGNALED(st) != 0;
