@@ -27,5 +27,6 @@ $(web_dygraphs):
 	mv $$top/$@.tmp $$top/$@
 CLEANFILES += %D%/static.c
 MAINTAINERCLEANFILES = $(web_dygraphs)
-EXTRA_DIST += $(web_static) $(web_dygraphs)
+EXTRA_DIST += $(web_static) $(web_dygraphs) doc/design/page.md script/screenshots \
+	doc/img/page.png doc/img/page-dark.png doc/img/page-failed.png doc/img/page-narrow.png
 dist_doc_DATA = THIRD_PARTY

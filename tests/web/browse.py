@@ -93,11 +93,10 @@ class Page:
         self.b = b
         self.s = b.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         self.values, self.until = [], True
-        w, h = map(int, o.size.split("x"))
+        self.w, self.h = map(int, o.size.split("x"))
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(domain + ".enable")
-        self.call("Emulation.setDeviceMetricsOverride",
-                  {"width": w, "height": h, "deviceScaleFactor": 1, "mobile": False})
+        self.resize(self.w, self.h)
         if o.dark:
             self.call("Emulation.setEmulatedMedia",
                       {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
@@ -120,15 +119,18 @@ class Page:
         self.until = False
         print("browse.py: never true: " + js, file=sys.stderr)
 
+    def resize(self, w, h):
+        self.call("Emulation.setDeviceMetricsOverride",
+                  {"width": w, "height": h, "deviceScaleFactor": 1, "mobile": False})
+
     def shoot(self, file, full):
-        params = {"format": "png"}
-        if full:
-            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            params["captureBeyondViewport"] = True
-            params["clip"] = {"x": 0, "y": 0, "scale": 1, "width": size["width"],
-                              "height": size["height"]}
+        if full:  # a window as high as the page: what lies outside one is not always painted
+            self.resize(self.w, int(self.call("Page.getLayoutMetrics")["cssContentSize"]["height"]))
+            self.b.stay(0.5)
         with open(file, "wb") as f:
-            f.write(base64.b64decode(self.call("Page.captureScreenshot", params)["data"]))
+            f.write(base64.b64decode(self.call("Page.captureScreenshot", {"format": "png"})["data"]))
+        if full:
+            self.resize(self.w, self.h)
 
     def type(self, text):
         for c in text.replace("\\n", "\r"):

@@ -76,7 +76,12 @@ text() { echo "document.querySelector('$1').textContent"; }
         --until "$(text '#log-found') === '1 of 1'" \
         --eval "document.querySelector('#log-search').value = ''" --type 'NEEDLE\n' \
         --until "$(text '#log-found') === '1 of 1'" --eval "$(text 'mark.now')" \
-        --eval "document.querySelector('#log-earlier').hidden"
+        --eval "document.querySelector('#log-earlier').hidden" \
+        --eval "location.hash = '#job=2'" --until "$(text '#name') === 'wikitext-lm'" \
+        --eval "document.querySelector('#failure').hidden" \
+        --eval "document.querySelector('#last').value = '100', document.querySelector('#last').dispatchEvent(new Event('change'))" \
+        --until "$(text '#range-now') === 'steps 201 to 300'" \
+        --until "performance.getEntriesByType('resource').some((e) => e.name.endsWith('metric=loss&points=600&from=201&to=300'))"
     no_errors
     [ "$(value 0)" = "Rank 1 failed first: killed by SIGSEGV" ]
     [[ "$(value 1)" == *"rank 1: line 40"* ]]
@@ -85,6 +90,7 @@ text() { echo "document.querySelector('$1').textContent"; }
     [ "$(value 5)" = false ]
     [ "$(value 8)" = needle ]
     [ "$(value 9)" = true ]
+    [ "$(value 11)" = true ]
 }
 
 @test "a server that goes and comes back under an open page: it says so, and misses nothing" {

@@ -53,15 +53,15 @@ const charts = {
   loss: new Chart($("loss"), {bars: true, format: loss, zoom}),
   speed: new Chart($("speed"), {zero: true, format: (x) => num(x, 5), zoom}),
   each: new Chart($("each"), {bars: true, format: (x) => num(x, 5), zoom}),
-  time: new Chart($("time"), {zero: true, bars: true, format: ms, zoom}),
-  split: new Chart($("split"), {zero: true, stacked: true, format: ms, zoom}),
+  time: new Chart($("time"), {zero: true, clip: true, bars: true, format: ms, zoom}),
+  split: new Chart($("split"), {zero: true, clip: true, stacked: true, format: ms, zoom}),
 };
 
 function setRange(range) {
   state.range = range && range[1] > range[0] ? range : null;
   $("unzoom").hidden = !state.range;
-  setText($("range-now"), state.range ? "steps " + num(state.range[0]) + " to " + num(state.range[1])
-    : "all steps; drag in a chart to look closer");
+  setText($("range-now"), state.range ? "steps " + num(state.range[0]) + " to " + num(state.range[1]) : "all steps");
+  $("range-hint").hidden = !!state.range;
   refresh();
 }
 
@@ -133,10 +133,9 @@ async function showCharts(job) {
   const draw = await Promise.all([showLoss(job), showSpeed(job), showTime(job)]);
   if (job.id !== state.id) return;
   draw.forEach((f) => f());
-  const step = job.ranks.map((r) => r.step_ms).filter((x) => x !== null), v = job.metrics["valid.loss"];
+  const v = job.metrics["valid.loss"];
   setText($("loss-now"), job.loss === null ? "" : loss(job.loss) + (v ? ", validation " + loss(v.value) : ""));
-  setText($("speed-now"), speedOf(job) ? num(speedOf(job)) + " " + unitOf(job) + "/s" : "");
-  setText($("time-now"), step.length ? ms(step.reduce((a, b) => a + b, 0) / step.length) + " ms" : "");
+  setText($("speed-now"), speedOf(job) ? num(speedOf(job)) + " " + unitOf(job) + "/s, last 20 steps" : "");
 }
 
 function showPick(job) {

@@ -17,7 +17,8 @@ function color(name) {
 
 export class Chart {
   /*
-   * box: where it goes. o.zero: the axis begins at 0; o.stacked: areas on top of each other;
+   * box: where it goes. o.zero: the axis begins at 0; o.stacked: areas on top of each other; o.clip:
+   * a few very high peaks, as a first step's, go out of the picture instead of flattening the rest;
    * o.format: a value as text; o.zoom(first, last): a part was chosen, zoom(null) all of it.
    */
   constructor(box, o) {
@@ -51,8 +52,8 @@ export class Chart {
     this.width = width || 1;
     this.last = last;
     this.shown = unit;
-    setText(this.unit, unit);
     this.draw(!same);
+    setText(this.unit, unit + (this.top() ? "; higher peaks are cut off" : ""));
   }
 
   options() {
@@ -74,8 +75,18 @@ export class Chart {
         includeZero: !!this.o.zero}}};
   }
 
+  /* null, or where the axis ends when the highest value is far above nearly all others. */
+  top() {
+    if (!this.o.clip || this.rows.length < 20) return null;
+    const sum = (row) => row.slice(1).reduce((a, v) => a + (Array.isArray(v) ? v[2] : v || 0), 0);
+    const seen = this.range ? this.rows.filter((r) => r[0] >= this.range[0] && r[0] <= this.range[1]) : this.rows;
+    const all = seen.map(sum).sort((a, b) => a - b), most = all[Math.floor(all.length * 0.97)];
+    return most > 0 && all[all.length - 1] > 3 * most ? 1.6 * most : null;
+  }
+
   draw(fresh) {
-    const empty = !this.rows.length || !this.lines.length;
+    const empty = !this.rows.length || !this.lines.length, top = empty ? null : this.top();
+    const valueRange = top ? [0, top] : null;
     this.none.hidden = !empty;
     this.frame.classList.toggle("empty", empty);
     if (empty) {
@@ -86,12 +97,12 @@ export class Chart {
       /* The mouse only: a finger on a chart scrolls the page. */
       const model = {mousedown: M.mousedown, dblclick: () => self.o.zoom(null)};
       this.g = new Dygraph(this.plot, this.rows, {...this.options(), dateWindow: this.range || null,
-        interactionModel: model,
+        valueRange, interactionModel: model,
         zoomCallback: (a, b) => this.o.zoom(Math.max(1, Math.floor(a)), Math.max(2, Math.ceil(b))),
         highlightCallback: (e, x, points, row) => this.tell(row),
         unhighlightCallback: () => this.tell(-1)});
     } else if (this.g) {
-      this.g.updateOptions({file: this.rows, dateWindow: this.range || null});
+      this.g.updateOptions({file: this.rows, dateWindow: this.range || null, valueRange});
     }
     if (fresh) {
       this.legend.replaceChildren(...this.lines.map((l) => {

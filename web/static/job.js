@@ -17,8 +17,14 @@ export function speedOf(job) {
   return job.ranks.reduce((sum, r) => sum + (r.units_per_second || 0), 0);
 }
 
+/* As fast as until now; an attempt that went on from somewhere has only its last step to go by. */
+function left(job) {
+  const r = job.ranks[0], one = job.attempts > 1 ? (r && r.step_ms || 0) / 1000 : (now() - job.started_at) / job.step;
+  return (job.steps - job.step) * one;
+}
+
 export function showSummary(job) {
-  const speed = speedOf(job), first = job.ranks[0], facts = [], bar = $("progress");
+  const speed = speedOf(job), facts = [], bar = $("progress");
   document.title = job.name + " (" + job.state + ") - shardlaunch";
   setText($("name"), job.name);
   setText($("state"), job.state);
@@ -37,8 +43,7 @@ export function showSummary(job) {
   if (job.strategy) facts.push(["strategy", job.strategy]);
   if (job.attempts > 1) facts.push(["attempt", job.attempts]);
   if (job.started_at !== null) facts.push(["time", span((job.ended_at || now()) - job.started_at)]);
-  if (live(job) && job.steps && first && first.step_ms)
-    facts.push(["left, about", span((job.steps - job.step) * first.step_ms / 1000)]);
+  if (live(job) && job.steps && job.step) facts.push(["left, about", span(left(job))]);
   if (job.exit_status !== null) facts.push(["exit status", job.exit_status]);
   fillList($("facts"), facts.length, () => {
     const d = el("div");
@@ -79,7 +84,7 @@ export async function showFailure(job, openLog) {
   $("failure-last").hidden = $("failure-open").hidden = rank === null;
   setText($("failure-lines"), lines || "it has printed nothing");
   $("failure-stack").hidden = !stack;
-  setText($("failure-where"), stack ? stack.message : "");
+  setText($("failure-where"), stack ? stack.message.replace(/^ {2}/gm, "") : "");
   $("failure-open").onclick = () => openLog(rank);
   $("failure").hidden = false;
   $("failure-lines").scrollTop = $("failure-lines").scrollHeight;
@@ -155,12 +160,12 @@ export function showMemory(job) {
   const marks = rows.length ? ticks(most) : [];
   fillList($("memory-axis"), marks.length, () => el("span"), (s, i) => {
     s.style.left = 100 * marks[i] / most + "%";
-    setText(s, bytes(marks[i]));
+    setText(s, bytes(marks[i]).replace(/\.0+ /, " "));
   });
   const words = [];
   if (rows.length && rows[0].plan) words.push("planned " + bytes(Math.max(...rows.map((r) => r.plan))));
   words.push(job.memory_limit ? "limit " + bytes(job.memory_limit) : "no limit set");
-  setText($("memory-now"), rows.length ? bytes(Math.max(...rows.map((r) => r.sum))) + " a rank at most" : "");
+  setText($("memory-now"), rows.length ? bytes(Math.max(...rows.map((r) => r.sum))) : "");
   setText($("memory-note"), rows.length ? words.join(", ") : "");
 }
 
