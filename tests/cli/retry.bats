@@ -6,7 +6,8 @@ load ../lib/procs.bash
 
 setup() {
     sl_setup
-    T=$TMPDIR
+    T=$BATS_TEST_TMPDIR/t # in the environment of what a test starts, and of nothing else
+    mkdir "$T"
     export SHARDLAUNCH_DB="$BATS_TEST_TMPDIR/s.db"
     DB=$SHARDLAUNCH_DB
     job=$BATS_TEST_TMPDIR/job.toml
@@ -16,7 +17,7 @@ setup() {
 
 teardown() { end_bearers; }
 
-sl_run() { "$SL" "$@" --no-web 2>&1 3>&-; }
+sl_run() { env TMPDIR="$T" "$SL" "$@" --no-web 2>&1 3>&-; }
 
 losses() { # JOB FROM: by step, of rank 0, the last attempt that did it
     sql "SELECT step, loss FROM rank_throughput t WHERE job = $1 AND rank = 0 AND step > $2 AND attempt =
@@ -24,7 +25,7 @@ losses() { # JOB FROM: by step, of rank 0, the last attempt that did it
 }
 
 stop_amid() { # ARGUMENTS...: run it, and SIGTERM once a step is done; it ends with 75
-    "$SL" run "$job" --no-web --progress 0.02 "$@" >"$T/out" 2>&1 3>&- &
+    env TMPDIR="$T" "$SL" run "$job" --no-web --progress 0.02 "$@" >"$T/out" 2>&1 3>&- &
     keeper=$!
     until_true grep -q '^step ' "$T/out"
     kill -TERM "$keeper"
@@ -67,7 +68,7 @@ stop_amid() { # ARGUMENTS...: run it, and SIGTERM once a step is done; it ends w
     [ "$(sql "SELECT state || attempts FROM jobs")" = done1 ]
     run sl_run retry 7
     [ "$status" -eq 4 ]
-    "$SL" run "$job" --no-web --progress 0.02 --set train.steps=1000000 >"$T/out" 2>&1 3>&- &
+    env TMPDIR="$T" "$SL" run "$job" --no-web --progress 0.02 --set train.steps=1000000 >"$T/out" 2>&1 3>&- &
     keeper=$!
     until_true grep -q '^step ' "$T/out"
     run sl_run retry 2
