@@ -18,7 +18,7 @@
 
 #include "common/proc.h"
 #include "executor/checkpoint/checkpoint.h"
-#include "launcher/hang.h"
+#include "launcher/failure.h"
 #include "launcher/lines.h"
 #include "launcher/local.h"
 #include "launcher/logs.h"
@@ -26,7 +26,6 @@
 #include "launcher/meter.h"
 #include "launcher/recorder.h"
 #include "launcher/restart.h"
-#include "launcher/stack.h"
 #include "launcher/supervise.h"
 #include "launcher/term.h"
 
@@ -121,7 +120,7 @@ static void on_report(struct agent *a, const struct sl_report *rep)
         sl_recorder_put(a->rec, rep);
     if (rep->type == SL_REPORT_EVENT)
         on_news(a, rep);
-    if (rep->type == SL_REPORT_STEP && !a->resumed)
+    if (rep->type == SL_REPORT_STEP && rep->rank == 0 && !a->resumed)
         resumed(a, 0);
     if (rep->type == SL_REPORT_HELLO && ++a->hellos == a->l->ranks && a->rec && !a->sup.asked)
         sl_recorder_state(a->rec, SL_RUNNING, "");
@@ -301,56 +300,19 @@ static void loop(struct agent *a)
 
 /* ---- the end ---- */
 
-static void report_hang(struct agent *a)
-{
-    struct sl_ctl *ctl = sl_local_ctl(a->local);
-    struct sl_hang_rank look[SL_MAX_RANKS];
-    char stack[8192], *line, *next;
-    size_t n = strlen(a->sup.reason);
-    int who = a->sup.culprit;
-
-    sl_hang_look(ctl, beat, a, look);
-    if (who >= 0)
-        snprintf(a->sup.reason + n, sizeof a->sup.reason - n, "; %s", look[who].verdict);
-    say(a, "%s", a->sup.reason);
-    for (int r = 0; r < a->l->ranks; r++) {
-        if (a->rec)
-            sl_recorder_event(a->rec, r, "hang", "%s: %s", look[r].text, look[r].verdict);
-        say(a, "%s: %s%s", look[r].text, look[r].verdict, r == who ? "  <- behind" : "");
-    }
-    if (who < 0 || !sl_local_lives(a->local, who))
-        return;
-    sl_stack_read(sl_local_pid(a->local, who), beat, a, stack, sizeof stack);
-    event(a, who, "stack", stack);
-    if (stack[0])
-        say(a, "rank %d when it hung:", who);
-    for (line = stack; *line; line = next) {
-        next = line + strcspn(line, "\n");
-        sl_term_line(a->term, line, (size_t)(next - line));
-        next += *next == '\n';
-    }
-}
-
 static void report_failure(struct agent *a)
 {
-    int rank = a->sup.culprit;
-    const char *line;
+    struct sl_failure f = {.sup = &a->sup,
+                           .term = a->term,
+                           .rec = a->rec,
+                           .local = a->local,
+                           .logs = a->logs,
+                           .folder = a->folder,
+                           .ranks = a->l->ranks,
+                           .alive = beat,
+                           .user = a};
 
-    if (a->sup.status == 6)
-        report_hang(a);
-    else
-        say(a, "%s", a->sup.reason);
-    if (a->sup.hint[0])
-        say(a, "%s", a->sup.hint);
-    if (rank < 0)
-        return;
-    event(a, rank, "culprit", a->sup.reason);
-    if (sl_logs_tail(a->logs, rank, 0))
-        say(a, "last output of rank %d (%s/rank-%d.log):", rank, a->folder, rank);
-    else
-        say(a, "rank %d has printed nothing", rank);
-    for (int i = 0; (line = sl_logs_tail(a->logs, rank, i)); i++)
-        sl_term_printf(a->term, "  | %s", line);
+    sl_failure_tell(&f);
 }
 
 static void on_reaped(void *user, pid_t pid, int wait_status)

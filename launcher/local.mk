@@ -2,6 +2,7 @@ noinst_LIBRARIES += liblauncher.a
 liblauncher_a_SOURCES = \
 	%D%/agent.c %D%/agent.h \
 	%D%/death.c %D%/death.h \
+	%D%/failure.c %D%/failure.h \
 	%D%/hang.c %D%/hang.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/launch.c %D%/launch.h \

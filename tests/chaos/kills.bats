@@ -134,6 +134,11 @@ no_process_left() {
     until_true nobody
 }
 
+none() { # SQL: no row; shows them else
+    sql "$1" >"$T/rows"
+    [ ! -s "$T/rows" ] || { cat "$T/rows"; sql "SELECT attempt, kind, message FROM event WHERE kind = 'recorder'"; return 1; }
+}
+
 check() {
     local steps=$((last + 60))
     [ "$(sqlite3 "$DB" 'PRAGMA integrity_check')" = ok ]
@@ -142,16 +147,16 @@ check() {
     # an undisturbed run of as many steps
     "$SL" run "$job" --no-web --quiet --set train.steps=$steps --set checkpoint.every=0 3>&-
     # every row that was ever written is that of the undisturbed run
-    [ "$(sql "SELECT count(*) FROM sample a JOIN sample b ON b.job = 2 AND b.attempt = 1 AND b.rank = a.rank
-              AND b.step = a.step WHERE a.job = 1 AND a.loss IS NOT b.loss")" = 0 ]
+    none "SELECT a.attempt, a.rank, a.step, a.loss, b.loss FROM sample a JOIN sample b ON b.job = 2
+          AND b.attempt = 1 AND b.rank = a.rank AND b.step = a.step WHERE a.job = 1 AND a.loss IS NOT b.loss"
     [ "$(sql "SELECT count(DISTINCT step) FROM sample WHERE job = 2")" = $steps ]
     # what one attempt has written has no hole: only its last moment can be missing
-    [ "$(sql "SELECT count(*) FROM (SELECT attempt, rank, count(*) n, max(step) - coalesce((SELECT resumed_step
-              FROM attempt t WHERE t.job = 1 AND t.attempt = s.attempt), min(step) - 1) want
-              FROM sample s WHERE job = 1 GROUP BY attempt, rank) WHERE n <> want")" = 0 ]
+    none "SELECT * FROM (SELECT attempt, rank, min(step) lo, max(step) hi, count(*) n, (SELECT resumed_step
+          FROM attempt t WHERE t.job = 1 AND t.attempt = s.attempt) r FROM sample s WHERE job = 1
+          GROUP BY attempt, rank) WHERE n <> hi - coalesce(r, lo - 1)"
     # each attempt went on where a checkpoint of an earlier one was, or at the start
-    [ "$(sql "SELECT count(*) FROM attempt WHERE job = 1 AND resumed_step % 40 AND attempt < (SELECT max(attempt)
-              FROM attempt WHERE job = 1)")" = 0 ]
+    none "SELECT attempt, resumed_step FROM attempt WHERE job = 1 AND resumed_step % 40
+          AND attempt < (SELECT max(attempt) FROM attempt WHERE job = 1)"
     # a step that is missing altogether lies in the second before a kill of the agent
     missing=$(sql "WITH RECURSIVE n(s) AS (SELECT 1 UNION ALL SELECT s + 1 FROM n WHERE s < $steps)
               SELECT count(*) FROM n WHERE s NOT IN (SELECT step FROM sample WHERE job = 1 AND rank = 0)")
