@@ -7,6 +7,7 @@ import {live, showEvents, showFailure, showMemory, showRanks, showSummary, speed
 import {showLog} from "/log.js";
 
 const POINTS = 600, LINES = 12; /* ranks that get a line of their own */
+const ATTEMPTS = 8; /* earlier ones that are drawn */
 const COLORS = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
 const state = {jobs: [], more: null, job: null, id: 0, range: null, busy: false, again: false, series: {}};
 
@@ -65,9 +66,9 @@ function setRange(range) {
   refresh();
 }
 
-function series(query, points) {
+function series(query, points, over) {
   const s = state.series;
-  if (!s[query]) s[query] = new Series(query, points || POINTS);
+  if (!s[query]) s[query] = new Series(query, points || POINTS, over);
   return s[query].load(state.job, state.range);
 }
 
@@ -88,15 +89,28 @@ const bar = (p) => [p[1], p[3], p[2]];
 const gap = [null, null, null];
 const bars = (rows) => rows.map((r) => r.map((v) => v === null ? gap : v));
 
+/* A job's loss over its attempts: each counts up to where the next one went on. */
+async function wholeLoss(job, metric) {
+  const numbers = [], last = await series("metric=" + metric);
+  let points = last.length ? last[0].points : [];
+  for (let a = Math.max(1, job.attempts - ATTEMPTS); a < job.attempts; a++) numbers.push(a);
+  const old = await Promise.all(numbers.map((a) => series("metric=" + metric + "&attempt=" + a, POINTS, true)));
+  for (const s of old.reverse()) {
+    const from = points.length ? points[0][0] : Infinity;
+    if (s.length) points = s[0].points.filter((p) => p[0] < from).concat(points);
+  }
+  return {points, width: last.length ? last[0].width : 1};
+}
+
 async function showLoss(job) {
-  const [train, valid] = await Promise.all([series("metric=loss"), job.metrics["valid.loss"] ? series("metric=valid.loss") : []]);
-  const lines = [{name: "training", color: "--c0", band: true}], lists = [train.length ? train[0].points : []];
-  if (valid.length) {
+  const [train, valid] = await Promise.all([wholeLoss(job, "loss"), wholeLoss(job, "valid.loss")]);
+  const lines = [{name: "training", color: "--c0", band: true}], lists = [train.points];
+  if (valid.points.length) {
     lines.push({name: "validation", color: "--c1", dots: true});
-    lists.push(valid[0].points);
+    lists.push(valid.points);
   }
   return () => charts.loss.show(lines, bars(join(lists, bar)), "loss", state.range,
-                                train.length ? train[0].width : 1, job.step);
+                                train.width, job.step);
 }
 
 async function showSpeed(job) {

@@ -67,8 +67,12 @@ export function span(seconds) {
   return Math.floor(s / 86400) + " d " + two(Math.floor(s / 3600) % 24) + " h";
 }
 
+/* The time of day; with the day when that was not today's or last night's. */
 export function clock(t) {
-  return known(t) ? new Date(t * 1000).toTimeString().slice(0, 8) : "";
+  if (!known(t)) return "";
+  const d = new Date(t * 1000), two = (x) => String(x).padStart(2, "0");
+  return Math.abs(Date.now() / 1000 - t) < 72000 ? d.toTimeString().slice(0, 8)
+    : two(d.getMonth() + 1) + "-" + two(d.getDate()) + " " + d.toTimeString().slice(0, 5);
 }
 
 const SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",

@@ -30,7 +30,7 @@ export function showSummary(job) {
   setText($("state"), job.state);
   $("state").className = "state " + job.state;
   setText($("reason"), job.reason);
-  $("reason").hidden = !job.reason || job.state === "failed" || job.state === "lost";
+  $("reason").hidden = !job.reason || ["failed", "lost", "done"].includes(job.state);
   bar.hidden = !job.steps;
   bar.firstElementChild.style.width = job.steps ? Math.min(100, 100 * job.step / job.steps) + "%" : "0";
   bar.setAttribute("aria-valuemax", job.steps);
@@ -42,6 +42,7 @@ export function showSummary(job) {
   facts.push(["ranks", job.world_size || job.ranks.length]);
   if (job.strategy) facts.push(["strategy", job.strategy]);
   if (job.attempts > 1) facts.push(["attempt", job.attempts]);
+  if (job.started_at !== null) facts.push(["started", clock(job.started_at)]);
   if (job.started_at !== null) facts.push(["time", span((job.ended_at || now()) - job.started_at)]);
   if (live(job) && job.steps && job.step) facts.push(["left, about", span(left(job))]);
   if (job.exit_status !== null) facts.push(["exit status", job.exit_status]);

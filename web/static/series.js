@@ -8,9 +8,10 @@
 import {ask} from "/api.js";
 
 export class Series {
-  /* query: "metric=loss"; points: how many are wanted */
-  constructor(query, points) {
+  /* query: "metric=loss"; points: how many are wanted; over: nothing more will come */
+  constructor(query, points, over) {
     this.query = query;
+    this.over = over;
     this.want = points;
     this.key = "";
     this.list = []; /* of {rank, ranks, width, points: [[step, min, max, mean], ...]} */
@@ -20,7 +21,7 @@ export class Series {
   async load(job, range) {
     const key = [job.id, job.attempts, range ? range.join("-") : ""].join("/");
     const base = "/api/jobs/" + job.id + "/series?" + this.query;
-    if (key === this.key && this.done === job.step && job.ended_at !== null) return this.list;
+    if (key === this.key && (this.over || (this.done === job.step && job.ended_at !== null))) return this.list;
     if (key !== this.key || range || !await this.more(base)) {
       const part = range ? "&from=" + range[0] + "&to=" + range[1] : "";
       this.list = (await ask(base + "&points=" + this.want + part)).series;
