@@ -43,4 +43,4 @@ libexecutor_a_SOURCES = \
 	%D%/wireup.c %D%/wireup.h \
 	%D%/rank.c %D%/rank.h
 include %D%/data/local.mk
-EXTRA_DIST += doc/design/executor.md doc/design/memory.md
+EXTRA_DIST += doc/design/executor.md doc/design/memory.md doc/checkpoints.md
