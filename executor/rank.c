@@ -45,21 +45,26 @@ static int check_start(const struct sl_rank_start *s, struct sl_err *err)
     return 0;
 }
 
-static int read_start(struct rank *k, int fd, struct sl_err *err)
+int sl_rank_start_read(int fd, struct sl_rank_start *ret, char **text, struct sl_err *err)
 {
-    ssize_t n = pread(fd, &k->start, sizeof k->start, 0);
+    ssize_t n = pread(fd, ret, sizeof *ret, 0);
 
-    if (n != (ssize_t)sizeof k->start)
+    *text = NULL;
+    if (n != (ssize_t)sizeof *ret)
         return sl_fail(err, SL_USAGE, "descriptor %d holds no start record", fd);
-    if (check_start(&k->start, err))
+    if (check_start(ret, err))
         return -1;
-    k->text = sl_calloc(k->start.text_bytes + 1u, 1);
-    if (!k->text)
+    ret->data.train[SL_DATASET_PATH - 1] = ret->data.valid[SL_DATASET_PATH - 1] = 0;
+    ret->checkpoints[SL_CKPT_PATH - 1] = ret->from[SL_CKPT_PATH - 1] = 0;
+    *text = sl_calloc(ret->text_bytes + 1u, 1);
+    if (!*text)
         return sl_fail(err, SL_SYSTEM, "no memory for the job's text");
-    n = pread(fd, k->text, k->start.text_bytes, sizeof k->start);
-    if (n != (ssize_t)k->start.text_bytes || strlen(k->text) != k->start.text_bytes)
-        return sl_fail(err, SL_BUG, "the job's text was handed over in part");
-    return 0;
+    n = pread(fd, *text, ret->text_bytes, sizeof *ret);
+    if (n == (ssize_t)ret->text_bytes && strlen(*text) == ret->text_bytes)
+        return 0;
+    free(*text);
+    *text = NULL;
+    return sl_fail(err, SL_BUG, "the job's text was handed over in part");
 }
 
 static void *map(int fd, size_t bytes, int prot, const char *what, struct sl_err *err)
@@ -155,8 +160,6 @@ static int open_data(struct rank *k, struct sl_err *err)
 {
     struct sl_dataset_spec spec;
 
-    k->start.checkpoints[SL_CKPT_PATH - 1] = k->start.from[SL_CKPT_PATH - 1] = 0;
-    k->start.data.train[SL_DATASET_PATH - 1] = k->start.data.valid[SL_DATASET_PATH - 1] = 0;
     spec = sl_dataset_spec(k->job, &k->start.data);
     k->data = sl_dataset_open(&spec, err);
     return k->data ? 0 : -1;
@@ -311,7 +314,7 @@ int sl_rank_main(int fd)
         fprintf(stderr, "rank: no memory\n");
         return SL_RANK_MACHINE;
     }
-    if (!read_start(k, fd, &err))
+    if (!sl_rank_start_read(fd, &k->start, &k->text, &err))
         life(k, &err);
     close(fd);
     st = status_of(k, &err);

@@ -63,6 +63,12 @@ enum sl_rank_status {
     SL_RANK_DIVERGED = 77, /* loss or gradient is not finite: it would be again */
 };
 
+/*
+ * Read what the agent handed over and check it. *text, the job, NUL-terminated, is the caller's to free.
+ * SL_USAGE: no start record; SL_BUG: not one of this version, or it makes no sense; SL_SYSTEM.
+ */
+int sl_rank_start_read(int fd, struct sl_rank_start *ret, char **text, struct sl_err *err);
+
 /* The whole life of a rank; `fd` is closed. Returns one of the statuses above, for exit(). */
 int sl_rank_main(int fd);
 

@@ -48,7 +48,7 @@ kernels_cpu = \
 	%D%/reduce/reduce_cpu.c \
 	%D%/sumsq/sumsq_cpu.c \
 	%D%/zero/zero_cpu.c
-kernels_cflags = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno \
+kernels_cflags = $(AM_CFLAGS) -ftree-vectorize $(VECT_CFLAGS) -fno-math-errno \
 	-fno-trapping-math
 
 EXTRA_LIBRARIES += libkernels_base.a libkernels_v3.a libkernels_v4.a

@@ -1,6 +1,7 @@
 #include "launcher/recorder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -149,6 +150,8 @@ int sl_recorder_put(struct sl_recorder *r, const struct sl_report *rep)
     rec.u.report = *rep;
     if (rep->rank < 0 || rep->rank >= SL_RECORDER_RANKS || rep->step < 0)
         goto bad;
+    if (!isfinite(rec.u.report.time)) /* a row needs one */
+        rec.u.report.time = sl_clock_real();
     switch (rep->type) {
     case SL_REPORT_HELLO:
         CLOSE(rec.u.report.u.hello.host);
@@ -321,18 +324,34 @@ static int write_row(struct sl_recorder *r, const struct record *rec, struct sl_
     return sl_fail(err, SL_BUG, "a record without a row");
 }
 
-/* The first n rows of the batch in one transaction; they stay in memory when that fails. */
+/*
+ * The first n rows of the batch in one transaction; they stay in memory when that fails. A record that
+ * the database refuses for what it says would be refused for ever: it is left out, the others go on.
+ */
 static int write_rows(struct sl_recorder *r, int64_t n, struct sl_err *err)
 {
+    struct sl_err why = {0};
+    int64_t refused = 0;
+
     if (sl_writer_begin(r->writer, err))
         return -1;
     for (int64_t i = 0; i < n; i++) {
-        if (write_row(r, &r->batch.v[i], err)) {
+        int rc = write_row(r, &r->batch.v[i], err);
+
+        if (rc && err->code == SL_BUG) {
+            why = *err;
+            refused++;
+        } else if (rc) {
             sl_writer_rollback(r->writer);
             return -1;
         }
     }
-    return sl_writer_commit(r->writer, err);
+    if (sl_writer_commit(r->writer, err))
+        return -1;
+    if (refused)
+        sl_recorder_event(r, -1, "recorder", "%lld records were refused: %s", (long long)refused,
+                          why.msg);
+    return 0;
 }
 
 static void drop_front(struct sl_recorder *r, int64_t n)

@@ -24,6 +24,14 @@ AC_DEFUN([SL_ISA], [
   AS_IF([test $sl_cv_isa_v4 = yes], [KERNELS_CPPFLAGS="$KERNELS_CPPFLAGS -DSL_HAVE_V4=1"])
   AM_CONDITIONAL([HAVE_ISA_V3], [test $sl_cv_isa_v3 = yes])
   AM_CONDITIONAL([HAVE_ISA_V4], [test $sl_cv_isa_v4 = yes])
+  dnl GCC's word for it; clang weighs by itself.
+  AC_CACHE_CHECK([whether $CC takes -fvect-cost-model], [sl_cv_vect], [
+    sl_saved_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS -fvect-cost-model=dynamic -Werror"
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM()], [sl_cv_vect=yes], [sl_cv_vect=no])
+    CFLAGS=$sl_saved_CFLAGS])
+  AS_IF([test $sl_cv_vect = yes], [VECT_CFLAGS=-fvect-cost-model=dynamic], [VECT_CFLAGS=])
+  AC_SUBST([VECT_CFLAGS])
   AC_SUBST([KERNELS_CPPFLAGS])
   AC_SUBST([ISA_V3_CFLAGS])
   AC_SUBST([ISA_V4_CFLAGS])

@@ -1,6 +1,7 @@
 #include "store/rollup.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,7 @@ static int write(struct sl_rollup *r, const struct series *s, int level, struct 
                      " sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT DO UPDATE SET count = count + excluded.count,"
                      " min = min(min, excluded.min), max = max(max, excluded.max),"
-                     " sum = sum + excluded.sum",
+                     " sum = coalesce(sum + excluded.sum, 0)", /* inf - inf is NULL */
                      "iiiiiiiddd", r->job, r->attempt, s->rank, s->name, sl_level_width[level],
                      b->index, b->count, b->min, b->max, b->sum)
                    < 0
@@ -121,7 +122,7 @@ int sl_rollup_add(struct sl_rollup *r, int64_t rank, int64_t name, int64_t step,
         b->count++;
         b->min = fmin(b->min, value);
         b->max = fmax(b->max, value);
-        b->sum += value;
+        b->sum = fmax(-DBL_MAX, fmin(DBL_MAX, b->sum + value));
     }
     return 0;
 }

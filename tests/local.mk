@@ -26,6 +26,7 @@ include %D%/unit/executor/local.mk
 include %D%/unit/launcher/local.mk
 include %D%/unit/web/local.mk
 include %D%/unit/data/local.mk
+include %D%/fuzz/local.mk
 include %D%/cli/local.mk
 include %D%/launcher/local.mk
 include %D%/executor/local.mk

@@ -202,12 +202,12 @@ void sl_api_get(struct sl_store *st, const struct sl_api_request *req, struct sl
         not_found(ret, "there is nothing at this path");
         return;
     }
+    if (rc == 1 && strcmp(req->path, "/metrics"))
+        sl_buf_char(&ret->body, '\n');
     if (rc == 1 && sl_buf_check(&ret->body, &err))
         rc = -1;
     if (rc == 0)
         not_found(ret, "no such job");
     else if (rc < 0)
         answer_error(ret, status_of(&err), &err);
-    else if (strcmp(req->path, "/metrics"))
-        sl_buf_char(&ret->body, '\n');
 }
