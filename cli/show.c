@@ -65,7 +65,9 @@ static int print_job(void *u, const struct sl_job_row *r)
     put(c->b, "started", moment(text, r->started_at));
     put(c->b, "ended", moment(text, r->ended_at));
     if (isfinite(r->started_at) && r->state != SL_LOST)
-        put(c->b, "time", sl_duration_human(text, end - r->started_at));
+        put(c->b, "time",
+            end < r->started_at ? "not known: the clock was set back"
+                                : sl_duration_human(text, end - r->started_at));
     put(c->b, "strategy", r->strategy);
     if (r->ranks)
         sl_buf_printf(c->b, "%-11s %lld\n", "ranks", (long long)r->ranks);

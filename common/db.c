@@ -83,8 +83,10 @@ static int make_file(const char *path, struct sl_err *err)
 
     if (fd >= 0)
         close(fd);
-    else if (errno != EEXIST)
-        return sl_fail(err, SL_SYSTEM, "cannot make database \"%s\": %s", path, strerror(errno));
+    else if (errno != EEXIST) {
+        sl_fail(err, SL_SYSTEM, "cannot make database \"%s\": %s", path, strerror(errno));
+        return sl_hint(err, "name another place with --db or SHARDLAUNCH_DB");
+    }
     return 0;
 }
 

@@ -201,6 +201,24 @@ char *sl_fs_state_env(struct sl_err *err)
                            err);
 }
 
+/* Is path, whose links are followed, one of the folders in `list` or below one? */
+static int is_named(const char *path, const char *list)
+{
+    char real[PATH_MAX];
+
+    if (!set(list) || !realpath(path, real))
+        return 0;
+    for (const char *p = list; *p; p += strcspn(p, ":"), p += *p == ':') {
+        size_t n = strcspn(p, ":");
+
+        while (n > 1 && p[n - 1] == '/')
+            n--;
+        if (n && !strncmp(real, p, n) && (!real[n] || real[n] == '/' || p[n - 1] == '/'))
+            return 1;
+    }
+    return 0;
+}
+
 int sl_fs_is_network(const char *path, struct sl_err *err)
 {
     /* Magic numbers from statfs(2) and the file systems' own headers. */
@@ -220,7 +238,7 @@ int sl_fs_is_network(const char *path, struct sl_err *err)
     for (size_t i = 0; i < sizeof net / sizeof *net; i++)
         if ((uint32_t)s.f_type == net[i])
             return 1;
-    return 0;
+    return is_named(path, getenv("SHARDLAUNCH_NETWORK_FS"));
 }
 
 char *sl_fs_absolute(const char *base, const char *path, struct sl_err *err)

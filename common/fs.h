@@ -35,7 +35,11 @@ int sl_fs_write_all(int fd, const void *data, size_t n, struct sl_err *err); /* 
 char *sl_fs_state_dir(const char *state, const char *xdg, const char *home, struct sl_err *err);
 char *sl_fs_state_env(struct sl_err *err);
 
-/* 1: on a network file system (NFS, SMB, Lustre, ...: no WAL, no locks to trust), 0: not. */
+/*
+ * 1: on a network file system (NFS, SMB, Lustre, ...: no WAL, no locks to trust), 0: not. Folders that
+ * $SHARDLAUNCH_NETWORK_FS names, separated by ":", count as such with all below them: for file systems
+ * that do not show what they are (FUSE), and for tests.
+ */
 int sl_fs_is_network(const char *path, struct sl_err *err);
 
 char *sl_fs_absolute(const char *base, const char *path, struct sl_err *err); /* base + path, freed */

@@ -17,7 +17,7 @@ test_cflags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 test_libs = $(sl_libs) $(CMOCKA_LIBS) -lm
 
 TESTS += %D%/layers.sh
-EXTRA_DIST += %D%/layers.sh %D%/lib/common.bash %D%/lib/tsan.supp
+EXTRA_DIST += %D%/layers.sh %D%/lib/common.bash %D%/lib/tsan.supp %D%/lib/clock_shift.c
 
 include %D%/unit/common/local.mk
 include %D%/unit/store/local.mk

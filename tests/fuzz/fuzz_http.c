@@ -66,7 +66,7 @@ static size_t talk(const char *p, size_t n, char *ret, size_t size)
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)sl_server_port(server)),
                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct timeval patience = {.tv_usec = 200000};
+    struct timeval patience = {.tv_usec = 50000};
     struct linger at_once = {1, 0}; /* no port stays taken for a minute */
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     size_t got = 0;

@@ -1,5 +1,6 @@
 # Fuzz targets: with libFuzzer where configure was told so (script/fuzz), else over their corpora.
-fuzz_targets = %D%/fuzz_job %D%/fuzz_tokens %D%/fuzz_text %D%/fuzz_http %D%/fuzz_report %D%/fuzz_start
+fuzz_targets = %D%/fuzz_job %D%/fuzz_tokens %D%/fuzz_text %D%/fuzz_http %D%/fuzz_api \
+	%D%/fuzz_report %D%/fuzz_start
 fuzz_common = %D%/fuzz.c %D%/fuzz.h
 if HAVE_FUZZER
 noinst_PROGRAMS += $(fuzz_targets)
@@ -33,5 +34,9 @@ nodist_EXTRA_%C%_fuzz_report_SOURCES = dummy.cxx
 %C%_fuzz_start_LDADD = $(sl_libs) -lm
 %C%_fuzz_start_LDFLAGS = $(fuzz_ldflags)
 nodist_EXTRA_%C%_fuzz_start_SOURCES = dummy.cxx
+%C%_fuzz_api_SOURCES = %D%/fuzz_api.c $(fuzz_common)
+%C%_fuzz_api_LDADD = $(sl_libs) -lm
+%C%_fuzz_api_LDFLAGS = $(fuzz_ldflags)
+nodist_EXTRA_%C%_fuzz_api_SOURCES = dummy.cxx
 TESTS += %D%/corpora.sh
 EXTRA_DIST += %D%/corpora.sh %D%/corpus %D%/dictionary

@@ -185,6 +185,23 @@ static void the_proc_file_system_is_no_network(void **state)
     assert_int_equal(sl_fs_is_network(in(state, "none"), &err), -1);
 }
 
+static void folders_can_be_declared_to_be_on_a_network(void **state)
+{
+    struct sl_err err = {0};
+
+    (void)state;
+    setenv("SHARDLAUNCH_NETWORK_FS", "/none:/proc/self/:/sys/k", 1);
+    assert_int_equal(sl_fs_is_network("/proc/self/task", &err), 0); /* links are followed */
+    assert_int_equal(sl_fs_is_network("/proc", &err), 0);
+    assert_int_equal(sl_fs_is_network("/sys/kernel", &err), 0); /* only begins like one */
+    setenv("SHARDLAUNCH_NETWORK_FS", "/none:/proc/", 1);
+    assert_int_equal(sl_fs_is_network("/proc/self/task", &err), 1);
+    assert_int_equal(sl_fs_is_network("/proc", &err), 1);
+    setenv("SHARDLAUNCH_NETWORK_FS", "/", 1);
+    assert_int_equal(sl_fs_is_network("/proc", &err), 1);
+    unsetenv("SHARDLAUNCH_NETWORK_FS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +212,7 @@ int main(void)
         cmocka_unit_test(paths_become_absolute),
         cmocka_unit_test_setup_teardown(a_tree_goes_but_not_what_links_point_to, enter, leave),
         cmocka_unit_test_setup_teardown(the_proc_file_system_is_no_network, enter, leave),
+        cmocka_unit_test(folders_can_be_declared_to_be_on_a_network),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
