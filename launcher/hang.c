@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "launcher/watch.h"
 
-enum { WINDOW_MS = 300, BUSY_PERCENT = 20 };
+enum { WINDOW_MS = 300 };
 
 struct look {
     char state; /* of /proc/PID/stat; 0: no such process */
@@ -57,6 +57,8 @@ static void judge(uint64_t word, unsigned pid, const struct look *a, const struc
 {
     long hz = sysconf(_SC_CLK_TCK);
     double busy = 100.0 * 1000 * (double)(b->ticks - a->ticks) / (double)(hz * WINDOW_MS);
+    /* on a machine full of others a rank that runs all the time gets little of it */
+    int runs = a->state == 'R' || b->state == 'R' || b->ticks > a->ticks;
     enum sl_phase ph = sl_ctl_phase(word);
     char at[64];
 
@@ -68,9 +70,9 @@ static void judge(uint64_t word, unsigned pid, const struct look *a, const struc
         snprintf(ret, size, "a debugger holds it (state t)");
     else if (ph == SL_PHASE_DONE || ph == SL_PHASE_STOPPED)
         snprintf(ret, size, "it has left the steps: it missed a collective that others wait in");
-    else if (ph == SL_PHASE_WAIT && busy < BUSY_PERCENT)
+    else if (ph == SL_PHASE_WAIT)
         snprintf(ret, size, "it waits for its peers");
-    else if (busy >= BUSY_PERCENT)
+    else if (runs)
         snprintf(ret, size, "it runs, %.0f %% of a core, outside every collective (state %c)", busy,
                  b->state);
     else if (b->state == 'D') {
