@@ -97,6 +97,8 @@ const char *sl_ctl_kind_name(int kind)
         return "start";
     case SL_WAIT_EVAL:
         return "evaluation";
+    case SL_WAIT_SEARCH:
+        return "search for the first bad number";
     default:
         return kind >= 0 && kind < SL_OP_KINDS ? sl_kind_names[kind] : "nothing yet";
     }

@@ -44,11 +44,13 @@ struct sl_ctl_rank {
     double loss, eval_loss, eval_tokens;
     uint32_t stop;     /* this rank saw the stop flag before the step's merge */
     _Atomic uint64_t saved[2]; /* by save in turn: step << 1 | ok, this rank's shard; see saver.h */
+    int64_t bad_place; /* first operation of the step, done again, with such a result here, -1: none */
     int32_t bad_param; /* first parameter whose gradient is not finite in my shard, -1: none */
 };
 
 /* Waits that belong to no operation of the graph; `kind` is enum sl_kind or one of these. */
-enum sl_ctl_kind { SL_WAIT_NONE = -1, SL_WAIT_WIREUP = -2, SL_WAIT_START = -3, SL_WAIT_EVAL = -4 };
+enum sl_ctl_kind { SL_WAIT_NONE = -1, SL_WAIT_WIREUP = -2, SL_WAIT_START = -3, SL_WAIT_EVAL = -4,
+                   SL_WAIT_SEARCH = -5 };
 
 struct sl_ctl {
     uint32_t magic, version;

@@ -38,7 +38,7 @@ void sl_merge_read(const struct sl_ctl *ctl, const struct sl_graph *g, double cl
     double sum = 0;
     int bad_shard = -1;
 
-    *ret = (struct sl_merge){.gscale = 1, .bad_rank = -1, .bad_param = -1};
+    *ret = (struct sl_merge){.gscale = 1, .bad_rank = -1, .bad_param = -1, .bad_op = -1};
     for (int u = 0; u < g->nunits; u++) {
         if (g->unit[u].gsh < 0)
             continue; /* frozen or unused: it has no gradient */
@@ -71,12 +71,18 @@ void sl_merge_read(const struct sl_ctl *ctl, const struct sl_graph *g, double cl
 
 void sl_merge_text(const struct sl_merge *m, const struct sl_graph *g, char *ret, size_t size)
 {
-    char of[96] = "";
+    const struct sl_op *o = m->bad_op >= 0 ? &g->ops[m->bad_op] : NULL;
+    char of[96] = "", at[160] = "";
 
     if (m->bad_param >= 0)
         snprintf(of, sizeof of, ", first in the gradient of \"%s\"", g->par[m->bad_param].name);
-    snprintf(ret, size, "loss %g, gradient norm %g on rank %d%s", isnan(m->loss) ? NAN : m->loss,
-             isnan(m->norm) ? NAN : m->norm, m->bad_rank, of); /* a NaN's sign says nothing */
+    if (o)
+        snprintf(at, sizeof at, "; it began in %s of \"%s\" on rank %d", sl_kind_names[o->kind],
+                 o->home >= 0 ? g->unit[o->home].name : "", m->bad_rank);
+    else if (m->searched)
+        snprintf(at, sizeof at, "; done again, the step was finite: is a memory or a processor bad?");
+    snprintf(ret, size, "loss %g, gradient norm %g on rank %d%s%s", isnan(m->loss) ? NAN : m->loss,
+             isnan(m->norm) ? NAN : m->norm, m->bad_rank, of, at); /* a NaN's sign says nothing */
 }
 
 int sl_params_in(const struct sl_graph *g, int unit, int64_t lo, int64_t hi, int i, int64_t *a,
@@ -135,6 +141,16 @@ static int bad_at(const void *p, enum sl_dtype type, int64_t i)
     else
         memcpy(&bits, (const char *)p + 4 * i, sizeof bits);
     return (bits & 0x7f800000u) == 0x7f800000u;
+}
+
+int sl_any_bad(const void *p, enum sl_dtype type, int64_t n)
+{
+    if (type != SL_F32 && type != SL_BF16)
+        return 0;
+    for (int64_t i = 0; i < n; i++)
+        if (bad_at(p, type, i))
+            return 1;
+    return 0;
 }
 
 int sl_grad_bad(const struct sl_graph *g, int unit, int64_t lo, int64_t n, const void *grad,

@@ -31,13 +31,18 @@ struct sl_merge {
     /* not finite, the same on all ranks: the rank whose loss is, else whose shard is; -1: all is well */
     int bad_rank;
     int bad_param; /* first parameter with such a gradient, -1: not found */
+    int searched;  /* the step was done again: bad_rank is then where it began, if it was found */
+    int bad_op;    /* operation where it began, -1: not found */
 };
 
 /* Add the partial results of all ranks; behind the merge's wait. clip 0: none. */
 void sl_merge_read(const struct sl_ctl *ctl, const struct sl_graph *g, double clip,
                    struct sl_merge *ret);
 
-/* "loss nan, gradient norm inf on rank 1, first in the gradient of "wte.weight"": of a bad merge. */
+/*
+ * "loss nan, gradient norm inf on rank 1, first in the gradient of "wte.weight"; it began in gelu of
+ * "h.0" on rank 1": of a bad merge.
+ */
 void sl_merge_text(const struct sl_merge *m, const struct sl_graph *g, char *ret, size_t size);
 
 /*
@@ -67,6 +72,9 @@ int sl_adamw_range(struct sl_dev *dev, const struct sl_graph *g, const struct sl
  */
 int sl_grad_bad(const struct sl_graph *g, int unit, int64_t lo, int64_t n, const void *grad,
                 enum sl_dtype type);
+
+/* 1: a number among n is not finite. */
+int sl_any_bad(const void *p, enum sl_dtype type, int64_t n);
 
 /*
  * Initial values of elements lo..lo+n-1 of a unit, as fp32: a function of (seed, parameter, index)

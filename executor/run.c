@@ -102,6 +102,20 @@ static void poison(struct sl_run *r, int op)
     }
 }
 
+static void look(struct sl_run *r, int op)
+{
+    const struct sl_op *o = &r->g->ops[op];
+    int bad = 0;
+
+    for (int i = 0; i < SL_MAX_OUT + SL_MAX_ACC; i++) {
+        int t = i < SL_MAX_OUT ? o->out[i] : o->acc[i - SL_MAX_OUT];
+
+        bad |= t >= 0 && sl_any_bad(sl_run_at(r, t), r->g->t[t].type, r->g->t[t].n);
+    }
+    if (bad)
+        r->found = (int64_t)r->micro * r->g->nops + op;
+}
+
 static int idle(const struct sl_run *r, const struct sl_op *o)
 {
     return (o->a.first_micro && r->micro > 0) || (o->a.last_micro && r->micro < r->accum - 1)
@@ -131,6 +145,8 @@ int sl_run_ops(struct sl_run *r, int first, int last, struct sl_err *err)
             return where(r, i, err);
         if (r->after)
             r->after(r->after_user, r, i);
+        if (r->search && r->found < 0 && !idle(r, o))
+            look(r, i);
         if (r->poison)
             poison(r, i);
     }

@@ -26,7 +26,6 @@ struct sl_run {
     char *arena;
     const struct sl_train_spec *spec;
     int accum;  /* micro-steps a step */
-    int skip_bad; /* a step that is not finite changes nothing, and the next one follows */
     int poison;   /* tests: NaN over every buffer at its end of life */
     void (*after)(void *user, struct sl_run *r, int op); /* tests: behind each operation; or NULL */
     void *after_user;
@@ -42,8 +41,12 @@ struct sl_run {
 
     /* what the step's merge said */
     struct sl_merge merge;
-    int64_t skipped; /* steps left out since step 1: part of the state, Adam's t is step - skipped */
+    int64_t skipped; /* steps not finite, so left out, since step 1: part of the state, Adam's t is step - skipped */
     int bad_row;     /* of them, those just before the next step */
+
+    /* looking for the first result that is not finite */
+    int search;
+    int64_t found; /* micro-step * operations + operation; -1: not found */
 };
 
 void *sl_run_at(const struct sl_run *r, int tensor);        /* NULL for -1 */

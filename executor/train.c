@@ -20,6 +20,7 @@ struct loop {
     struct sl_saver *saver; /* NULL: no checkpoints */
     int64_t saved;          /* last step whose save began, or that was resumed from */
     double data_s; /* of this step */
+    int diverged;
 };
 
 static double seconds(int64_t since)
@@ -66,7 +67,8 @@ static int load(struct loop *l, struct sl_err *err)
     return 0;
 }
 
-static int one_step(struct loop *l, struct sl_err *err)
+/* Forward and backward of all micro-steps. */
+static int micro_steps(struct loop *l, struct sl_err *err)
 {
     const struct sl_training *t = l->t;
     const struct sl_graph *g = t->program->train;
@@ -84,23 +86,80 @@ static int one_step(struct loop *l, struct sl_err *err)
         if (load(l, err) || sl_run_ops(r, 0, g->opt_start, err))
             return -1;
     }
-    if (l->saver)
-        sl_saver_settle(l->saver, r); /* the optimizer changes what it reads */
-    return sl_run_ops(r, g->opt_start, g->nops, err);
+    return 0;
 }
 
-/* One rank tells where it went bad, one counts. */
-static void tell_skipped(const struct loop *l)
+static int one_step(struct loop *l, struct sl_err *err)
+{
+    struct sl_run *r = &l->run;
+
+    if (micro_steps(l, err))
+        return -1;
+    if (l->saver)
+        sl_saver_settle(l->saver, r); /* the optimizer changes what it reads */
+    return sl_run_ops(r, r->g->opt_start, r->g->nops, err);
+}
+
+/* --- steps that are not finite ------------------------------------------------------------------ */
+
+/*
+ * Do the step again, up to its merge, and look at every result: which rank's which operation made the
+ * first one that is not finite? All ranks agree on it. Nothing of the state has changed since.
+ */
+static int search(struct loop *l, struct sl_err *err)
+{
+    const struct sl_training *t = l->t;
+    struct sl_comm *c = t->comm;
+    struct sl_merge *m = &l->run.merge;
+    int64_t least = -1;
+    int rc;
+
+    l->run.search = 1;
+    l->run.found = -1;
+    rc = micro_steps(l, err);
+    l->run.search = 0;
+    if (rc)
+        return -1;
+    c->ctl->r[c->rank].bad_place = l->run.found;
+    if (c->n > 1 && sl_comm_barrier(c, SL_WAIT_SEARCH, -1, err))
+        return -1;
+    m->searched = 1;
+    for (int r = 0; r < c->n; r++) {
+        int64_t at = c->ctl->r[r].bad_place;
+
+        if (at < 0 || (least >= 0 && at >= least))
+            continue;
+        least = at;
+        m->bad_rank = r;
+        m->bad_op = (int)(at % l->run.g->nops);
+    }
+    return 0;
+}
+
+/* One rank tells where it went bad, one counts; or the job ends here, and one is the culprit. */
+static int bad_step(struct loop *l, struct sl_err *err)
 {
     const struct sl_training *t = l->t;
     const struct sl_run *r = &l->run;
-    char text[200];
+    int skip = t->job->failure.on_nan == SL_NAN_SKIP, mine;
+    char text[400], row[64] = "";
 
+    if (search(l, err))
+        return -1;
     sl_merge_text(&r->merge, r->g, text, sizeof text);
-    if (r->merge.bad_rank == t->comm->rank)
-        sl_report_event(t->report, t->report_to, r->step, "nan", "step %lld is skipped: %s",
-                        (long long)r->step, text);
-    metric(t, r->step, "skipped", (double)r->skipped);
+    mine = r->merge.bad_rank == t->comm->rank;
+    if (skip && r->bad_row < SL_RUN_MAX_BAD) {
+        if (mine)
+            sl_report_event(t->report, t->report_to, r->step, "nan", "step %lld is skipped: %s",
+                            (long long)r->step, text);
+        metric(t, r->step, "skipped", (double)r->skipped);
+        return 0;
+    }
+    if (skip)
+        snprintf(row, sizeof row, "the last of %d such steps in a row: ", r->bad_row);
+    l->diverged = 1;
+    sl_fail(err, mine ? SL_USAGE : SL_PEER, "step %lld: %s%s", (long long)r->step, row, text);
+    return sl_hint(err, "A lower train.lr, a longer warmup or train.grad_clip often helps.");
 }
 
 static int step(struct loop *l, struct sl_err *err)
@@ -113,7 +172,6 @@ static int step(struct loop *l, struct sl_err *err)
 
     c->step = l->run.step;
     sl_ctl_mark(c->ctl, c->rank, c->collective, c->step, SL_PHASE_COMPUTE);
-    l->run.merge.bad_rank = -1;
     c->ctl->r[c->rank].bad_param = -1; /* all have read it: they met at the last step's end */
     if (one_step(l, err))
         return -1;
@@ -126,9 +184,7 @@ static int step(struct loop *l, struct sl_err *err)
     report(t, &rep);
     metric(t, l->run.step, "lr", l->run.lr);
     metric(t, l->run.step, "grad_norm", l->run.merge.norm);
-    if (l->run.bad_row)
-        tell_skipped(l);
-    return 0;
+    return l->run.bad_row ? bad_step(l, err) : 0;
 }
 
 /* This rank's samples of a round of evaluation; the places behind the last sample are masked. */
@@ -300,7 +356,7 @@ static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
     for (int64_t s = first; s <= t->steps && !ret->stopped; s++) {
         l->run.step = s;
         if (step(l, err)) {
-            ret->diverged = l->run.merge.bad_rank >= 0;
+            ret->diverged = l->diverged;
             return -1;
         }
         ret->step = s;
@@ -332,7 +388,6 @@ int sl_train(const struct sl_training *t, struct sl_trained *ret, struct sl_err 
                 .arena = t->arena,
                 .spec = spec,
                 .accum = (int)t->program->accum,
-                .skip_bad = t->job->failure.on_nan == SL_NAN_SKIP,
                 .poison = t->poison,
                 .after = t->after,
                 .after_user = t->after_user,

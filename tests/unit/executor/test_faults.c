@@ -149,7 +149,26 @@ static void a_skipped_step_is_told_with_step_rank_and_tensor(void **state)
     t.bad_from = t.bad_to = 4;
     assert_int_equal(team_run(&t, &x), 0);
     assert_non_null(strstr(x.r[0].event, "nan: step 4 is skipped: "));
-    assert_non_null(strstr(x.r[0].event, "on rank 0, first in the gradient of \"wte.weight\""));
+    assert_non_null(strstr(x.r[0].event, "on rank 0, first in the gradient of \"wte.weight\""
+                                         "; it began in attention_bwd of \"h.1\" on rank 0"));
+}
+
+/* Where it began is found by doing the step again, on all ranks: in each strategy the same place. */
+static void where_it_began_is_found_on_the_right_rank(void **state)
+{
+    (void)state;
+    for (int s = 0; s < SL_STRATEGIES; s++) {
+        struct team t = team_tiny((enum sl_strategy)s, 3);
+
+        t.bad_rank = 2;
+        t.bad_from = t.bad_to = 2;
+        assert_int_equal(team_run(&t, &x), -1);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(x.r[r].code, r == 2 ? SL_USAGE : SL_PEER);
+            assert_non_null(
+                strstr(x.r[r].msg, "; it began in attention_bwd of \"h.1\" on rank 2"));
+        }
+    }
 }
 
 /*
@@ -200,6 +219,7 @@ int main(void)
         cmocka_unit_test(divergence_ends_all_ranks_in_one_step),
         cmocka_unit_test(a_bad_step_is_skipped_by_all_ranks_and_changes_nothing),
         cmocka_unit_test(a_skipped_step_is_told_with_step_rank_and_tensor),
+        cmocka_unit_test(where_it_began_is_found_on_the_right_rank),
         cmocka_unit_test(adams_t_counts_only_steps_that_were_made),
         cmocka_unit_test(ten_bad_steps_in_a_row_end_the_job),
     };
