@@ -225,8 +225,10 @@ static int enter(struct run *r, struct sl_err *err)
         return -1;
     sl_jobs_sweep(st, NULL); /* what died without a word; no reason to stop this one */
     rc = prepare_data(r, sl_store_dir(st), err);
-    if (!rc)
+    if (!rc) {
+        sl_launch_hold();
         rc = create(r, st, err);
+    }
     sl_store_close(st);
     return rc;
 }

@@ -67,6 +67,21 @@ static int agent_main(struct sl_agent_conf *c, const sigset_t *set)
     return status;
 }
 
+static void all_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    for (const int *s = sl_agent_signals; *s; s++)
+        sigaddset(set, *s);
+}
+
+void sl_launch_hold(void)
+{
+    sigset_t set;
+
+    all_signals(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 int sl_launch_run(const struct sl_launch *l, struct sl_err *err)
 {
     struct sl_scratch scratch;
@@ -80,9 +95,7 @@ int sl_launch_run(const struct sl_launch *l, struct sl_err *err)
     sl_scratch_sweep();
     if (sl_scratch_open(&scratch, err))
         return -1;
-    sigemptyset(&set);
-    for (const int *s = sl_agent_signals; *s; s++)
-        sigaddset(&set, *s);
+    all_signals(&set);
     sigprocmask(SIG_BLOCK, &set, &old); /* before the fork: none is lost in between */
     signal(SIGPIPE, SIG_IGN); /* nobody reads our messages: no reason to die */
     prctl(PR_SET_CHILD_SUBREAPER, 1);

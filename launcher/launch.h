@@ -48,6 +48,13 @@ struct sl_launch {
 };
 
 /*
+ * From now on a wish to stop (Ctrl-C, SIGTERM, ...) waits for sl_launch_run, which obeys it. For the
+ * moments between the job's row in the store and its launch: a death there would leave the row behind,
+ * as lost.
+ */
+void sl_launch_hold(void);
+
+/*
  * Run to the end. Returns the exit status of the contract: 0 done, 1 failed, 2, 3, 5 the machine
  * failed, 6 hang, 128 + N stopped by signal N. -1: nothing was started (SL_SYSTEM), and the job in
  * the store is still the caller's to end.

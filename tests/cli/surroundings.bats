@@ -40,3 +40,20 @@ setup() {
     [ "$status" -eq 5 ]
     [[ "$output" == *"shared memory"*"File too large"* ]]
 }
+
+@test "Ctrl-C between the job's entry in the store and its start is obeyed, and no job is lost" {
+    local i
+    for ((i = 1; i <= 8; i++)); do
+        env --default-signal=INT "$SL" run job.toml --no-web --set train.steps=1000000 2>err 3>&- &
+        local keeper=$!
+        local n=0 # no pause: the moment is short
+        until [ -e "$XDG_STATE_HOME/shardlaunch/runs/$i" ] || ((++n > 500000)); do :; done
+        kill -INT $keeper
+        local rc=0
+        wait $keeper || rc=$?
+        [ $rc -eq 75 ] || [ $rc -eq 130 ] || { cat err; false; }
+    done
+    "$SL" list >/dev/null # sweeps
+    [ "$(sql "SELECT group_concat(DISTINCT state) FROM jobs")" = stopped ] || { "$SL" list; false; }
+    [ -z "$(ls "$TMPDIR")" ]
+}
