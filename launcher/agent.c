@@ -26,7 +26,9 @@
 #include "launcher/meter.h"
 #include "launcher/recorder.h"
 #include "launcher/restart.h"
+#include "launcher/spin.h"
 #include "launcher/supervise.h"
+#include "launcher/team.h"
 #include "launcher/term.h"
 
 enum { TICK_MS = 100, BEAT_MS = 500, REPORTS = 256 };
@@ -43,6 +45,7 @@ struct agent {
     struct sl_logs *logs;
     struct sl_local *local;
     struct sl_pmix_server *pmix;
+    struct sl_team *team; /* the other agents; NULL: alone */
     struct sl_tally tally;
     struct sl_meter meter;
     struct sl_supervise sup;
@@ -60,6 +63,8 @@ static void beat(void *user)
     struct agent *a = user;
 
     send(a->c->keeper, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (a->team)
+        sl_team_ping(a->team);
 }
 
 static void say(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -142,13 +147,24 @@ static void event(struct agent *a, int rank, const char *kind, const char *text)
         sl_recorder_event(a->rec, rank, kind, "%s", text);
 }
 
+static const char *host_of(const struct agent *a, int rank)
+{
+    const struct sl_crew *c = a->l->crew;
+
+    for (int i = 0; c && i < c->n; i++)
+        if (rank >= c->m[i].first && rank < c->m[i].first + c->m[i].ranks)
+            return c->m[i].host;
+    return NULL;
+}
+
 /* The rank is gone: its last words first, so that a report of its death has them. */
 static void note_death(struct agent *a, pid_t pid, int wait_status, struct sl_death *ret)
 {
     int rank = sl_local_ended(a->local, pid);
     struct sl_report rep;
 
-    *ret = (struct sl_death){.rank = rank, .pid = pid, .wait_status = wait_status};
+    *ret = (struct sl_death){
+        .rank = rank, .pid = pid, .wait_status = wait_status, .host = host_of(a, rank)};
     if (rank < 0)
         return;
     while (sl_local_report(a->local, rank, &rep))
@@ -174,6 +190,21 @@ static void reap(struct agent *a)
         sl_supervise_deaths(&a->sup, d, n, sl_ctl_now());
 }
 
+static void on_death(void *user, int rank, pid_t pid, int wait_status, uint64_t state)
+{
+    struct agent *a = user;
+    struct sl_death d = {.rank = rank,
+                         .pid = pid,
+                         .wait_status = wait_status,
+                         .state = state,
+                         .asked = a->sup.asked != SL_STOP_NONE,
+                         .host = host_of(a, rank)};
+
+    if (a->rec)
+        sl_recorder_rank_end(a->rec, rank, sl_death_code(&d));
+    sl_supervise_deaths(&a->sup, &d, 1, sl_ctl_now());
+}
+
 static void stopping(struct agent *a, const char *note)
 {
     say(a, "%s", note);
@@ -181,18 +212,26 @@ static void stopping(struct agent *a, const char *note)
         sl_recorder_state(a->rec, SL_STOPPING, note);
 }
 
+/* Under a launcher every agent gets it, and some twice: the first counts. */
+static void on_signal(void *user, int s)
+{
+    struct agent *a = user;
+    char note[200];
+
+    if (sl_supervise_signal(&a->sup, s, sl_ctl_now(), note, sizeof note))
+        stopping(a, note);
+}
+
 static void read_signals(struct agent *a)
 {
     struct signalfd_siginfo si;
-    char note[200];
 
     while (read(a->c->signals, &si, sizeof si) == sizeof si) {
         int s = (int)si.ssi_signo;
 
         if (s == SIGCHLD || (s == SIGHUP && a->nohup))
             continue;
-        if (sl_supervise_signal(&a->sup, s, sl_ctl_now(), note, sizeof note))
-            stopping(a, note);
+        on_signal(a, s);
     }
     reap(a);
 }
@@ -202,8 +241,8 @@ static void read_signals(struct agent *a)
 struct slot {
     int kind, rank, stream;
 };
-enum { AT_SIGNALS, AT_KEEPER, AT_TERM, AT_REPORT, AT_LOG };
-enum { MAX_SLOTS = 3 + SL_MAX_RANKS * (1 + SL_LOG_STREAMS) };
+enum { AT_SIGNALS, AT_KEEPER, AT_TERM, AT_TEAM, AT_REPORT, AT_LOG };
+enum { MAX_SLOTS = 3 + SL_TEAM_FDS + SL_MAX_RANKS * (1 + SL_LOG_STREAMS) };
 
 static int gather(struct agent *a, struct pollfd *p, struct slot *s)
 {
@@ -217,7 +256,9 @@ static int gather(struct agent *a, struct pollfd *p, struct slot *s)
         p[n] = (struct pollfd){sl_term_wants(a->term), POLLOUT, 0};
         s[n++] = (struct slot){AT_TERM, 0, 0};
     }
-    for (int r = 0; r < a->l->ranks; r++) {
+    for (int k = a->team ? sl_team_fds(a->team, p + n) : 0; k > 0; k--)
+        s[n++] = (struct slot){AT_TEAM, 0, 0};
+    for (int r = 0; a->local && r < a->l->ranks; r++) {
         if (sl_local_report_fd(a->local, r) >= 0) {
             p[n] = (struct pollfd){sl_local_report_fd(a->local, r), POLLIN, 0};
             s[n++] = (struct slot){AT_REPORT, r, 0};
@@ -244,6 +285,8 @@ static void on_ready(struct agent *a, const struct slot *s)
         break;
     case AT_TERM:
         sl_term_flush(a->term);
+        break;
+    case AT_TEAM: /* served after all others */
         break;
     case AT_REPORT:
         read_reports(a, s->rank);
@@ -275,6 +318,8 @@ static void tick(struct agent *a)
         say(a, "%s", note);
     if (sl_supervise_tick(&a->sup, now, note, sizeof note))
         stopping(a, note);
+    if (a->team)
+        sl_team_tick(a->team, now);
     sl_meter_tick(&a->meter, now);
 }
 
@@ -289,6 +334,8 @@ static void serve(struct agent *a, int ms)
         for (int i = 0; i < n; i++)
             if (p[i].revents)
                 on_ready(a, &s[i]);
+    if (a->team)
+        sl_team_serve(a->team);
     tick(a);
 }
 
@@ -306,9 +353,11 @@ static void report_failure(struct agent *a)
                            .term = a->term,
                            .rec = a->rec,
                            .local = a->local,
+                           .team = a->team,
                            .logs = a->logs,
                            .folder = a->folder,
                            .ranks = a->l->ranks,
+                           .mine = a->l->crew ? a->l->crew->m[0].ranks : a->l->ranks,
                            .alive = beat,
                            .user = a};
 
@@ -324,12 +373,22 @@ static void on_reaped(void *user, pid_t pid, int wait_status)
 
 static int end_all(struct agent *a)
 {
+    struct sl_err err = {0};
+    int rc = 0;
+
     if (a->local)
         sl_ctl_fail(sl_local_ctl(a->local), a->sup.culprit);
-    if (sl_proc_kill_below(kill_ns, a->local ? on_reaped : NULL, a, NULL) >= 0)
-        return 0;
-    say(a, "some processes do not end: the keeper goes on trying");
-    return -1;
+    if (a->team)
+        sl_team_kill(a->team);
+    if (sl_proc_kill_below(kill_ns, a->local ? on_reaped : NULL, a, NULL) < 0) {
+        say(a, "some processes do not end: the keeper goes on trying");
+        rc = -1;
+    }
+    if (a->team && sl_team_drain(a->team, 1.5e-9 * (double)kill_ns, &err)) {
+        say(a, "%s", err.msg);
+        rc = -1;
+    }
+    return rc;
 }
 
 static void close_attempt(struct agent *a)
@@ -348,6 +407,8 @@ static void close_all(struct agent *a)
 {
     struct sl_err err = {0};
 
+    sl_team_quit(a->team, a->sup.status);
+    a->team = NULL;
     beat(a); /* each of these takes seconds at most */
     if (a->rec && sl_recorder_close(a->rec, a->sup.state, a->sup.status, a->sup.reason, &err))
         say(a, "%s", err.msg);
@@ -408,15 +469,46 @@ static int open_logs(struct agent *a, struct sl_err *err)
     return a->logs ? 0 : -1;
 }
 
-/*
- * The threads of a rank wait for each other hundreds of times a step. libgomp lets a waiter spin for
- * milliseconds, which costs a shared machine two thirds of its time (doc/performance.md); some tens
- * of microseconds bridge the usual wait. It reads this before main, so a rank cannot set it itself.
- */
-static void spin_less(void)
+static void name_space(const struct agent *a, char ret[160])
 {
-    if (!getenv("OMP_WAIT_POLICY"))
-        setenv("GOMP_SPINCOUNT", "2000", 0);
+    snprintf(ret, 160, "%s.%d", a->c->scratch->name, a->attempt);
+}
+
+static int open_pmix(struct agent *a, struct sl_err *err)
+{
+    const struct sl_crew *c = a->l->crew;
+    const char *host[SL_MAX_RANKS] = {"localhost"};
+    struct sl_pmix_map map = {a->l->ranks, c ? c->nodes : 1, 0, host};
+    char nspace[160], name[64] = "";
+
+    if (c)
+        sl_crew_names(c, host);
+    else if (!gethostname(name, sizeof name - 1))
+        host[0] = name;
+    if (!a->pmix)
+        a->pmix = sl_pmix_server_open(a->c->scratch->path, host[0], err);
+    name_space(a, nspace);
+    return a->pmix ? sl_pmix_server_job(a->pmix, nspace, &map, err) : -1;
+}
+
+/* The other agents start their ranks of this attempt. */
+static void order(struct agent *a, const struct sl_local_conf *c)
+{
+    struct sl_order o = {.attempt = c->attempt,
+                         .ranks = c->ranks,
+                         .per_node = c->ranks / c->nodes,
+                         .units = c->units,
+                         .threads = c->threads,
+                         .text_bytes = (uint32_t)strlen(c->job_text),
+                         .job = c->job,
+                         .arena_bytes = c->arena_bytes,
+                         .hang_timeout = c->hang_timeout,
+                         .data = c->data};
+
+    name_space(a, o.nspace);
+    snprintf(o.checkpoints, sizeof o.checkpoints, "%s", c->checkpoints ? c->checkpoints : "");
+    snprintf(o.from, sizeof o.from, "%s", c->from ? c->from : "");
+    sl_team_start(a->team, &o, c->job_text, a->local, a->pmix);
 }
 
 static int open_local(struct agent *a, struct sl_err *err)
@@ -427,6 +519,8 @@ static int open_local(struct agent *a, struct sl_err *err)
         .job = l->id,
         .attempt = a->attempt,
         .ranks = l->ranks,
+        .nodes = l->crew ? l->crew->nodes : 1,
+        .mine = l->crew ? l->crew->m[0].ranks : l->ranks,
         .units = l->units,
         .threads = l->threads,
         .hang_timeout = hang > 0 ? SL_WATCH_FIRST * hang + RANK_PATIENCE_S : 0,
@@ -436,21 +530,68 @@ static int open_local(struct agent *a, struct sl_err *err)
         .from = a->from,
         .data = l->data,
     };
-    char host[64] = "", nspace[160];
+    char host[64] = "";
 
     gethostname(host, sizeof host - 1);
-    snprintf(nspace, sizeof nspace, "%s.%d", a->c->scratch->name, a->attempt);
     a->local = sl_local_open(&conf, err);
     if (!a->local)
         return -1;
     sl_supervise_init(&a->sup, sl_local_ctl(a->local), l->ranks, host, hang, l->job->failure.grace,
                       l->job->resources.time_limit, a->began);
-    spin_less();
-    if (!a->pmix)
-        a->pmix = sl_pmix_server_open(a->c->scratch->path, err);
-    if (!a->pmix || sl_pmix_server_job(a->pmix, nspace, l->ranks, err))
+    for (int r = 0; r < l->ranks; r++)
+        a->sup.hosts[r] = host_of(a, r);
+    sl_spin_less();
+    if (open_pmix(a, err))
         return -1;
-    return sl_local_start(a->local, a->pmix, a->logs, err);
+    if (a->team)
+        order(a, &conf);
+    return sl_local_start(a->local, a->pmix, NULL, a->logs, err);
+}
+
+static void on_line(void *user, int rank, const char *text, size_t n)
+{
+    struct agent *a = user;
+
+    if (a->logs)
+        sl_logs_line(a->logs, rank, text, n);
+}
+
+static void on_rank_report(void *user, const struct sl_report *rep)
+{
+    on_report(user, rep);
+}
+
+static void on_fail(void *user, int status, const char *text)
+{
+    struct agent *a = user;
+
+    sl_supervise_fail(&a->sup, status, SL_FAILED, -1, "%s", text);
+}
+
+static void on_note(void *user, const char *text)
+{
+    struct agent *a = user;
+
+    say(a, "%s", text);
+    event(a, -1, "lost", text);
+}
+
+static int open_team(struct agent *a, struct sl_err *err)
+{
+    struct sl_team_conf conf = {.crew = a->l->crew,
+                                .report = on_rank_report,
+                                .line = on_line,
+                                .death = on_death,
+                                .signal = on_signal,
+                                .fail = on_fail,
+                                .note = on_note,
+                                .alive = beat,
+                                .user = a};
+
+    if (!a->l->crew)
+        return 0;
+    a->team = sl_team_open(&conf, err);
+    return a->team ? 0 : -1;
 }
 
 static void open_page(struct agent *a)
@@ -590,7 +731,7 @@ int sl_agent_run(const struct sl_agent_conf *conf)
     if (!a.term)
         return 5;
     sl_meter_init(&a.meter, a.term, &a.tally, l->quiet ? 0 : l->progress);
-    if (open_recorder(&a, &err) || open_logs(&a, &err)) {
+    if (open_team(&a, &err) || open_recorder(&a, &err) || open_logs(&a, &err)) {
         fail_start(&a, &err);
         report_failure(&a);
         end_all(&a);

@@ -23,6 +23,7 @@ struct sl_death {
     int wait_status; /* as waitpid() has it */
     uint64_t state;  /* the rank's last state word (executor/ctl.h) */
     int asked;       /* the agent had asked to stop */
+    const char *host; /* lent; NULL: not said */
 };
 
 enum sl_end sl_death_kind(const struct sl_death *d);

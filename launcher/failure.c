@@ -11,7 +11,11 @@ static void tell_stack(const struct sl_failure *f, int rank)
 {
     char stack[8192], *line, *next;
 
-    sl_stack_read(sl_local_pid(f->local, rank), f->alive, f->user, stack, sizeof stack);
+    if (!f->team || !sl_team_stack(f->team, rank, stack, sizeof stack)) {
+        if (!sl_local_lives(f->local, rank))
+            return;
+        sl_stack_read(sl_local_pid(f->local, rank), f->alive, f->user, stack, sizeof stack);
+    }
     if (!stack[0])
         return;
     if (f->rec)
@@ -31,7 +35,9 @@ static void tell_hang(const struct sl_failure *f)
     size_t n = strlen(sup->reason);
     int who = sup->culprit;
 
-    sl_hang_look(sl_local_ctl(f->local), f->alive, f->user, look);
+    if (f->team)
+        sl_team_look(f->team, look);
+    sl_hang_look(sl_local_ctl(f->local), 0, f->mine, f->alive, f->user, look);
     if (who >= 0)
         snprintf(sup->reason + n, sizeof sup->reason - n, "; %s", look[who].verdict);
     sl_term_printf(f->term, "shardlaunch: %s", sup->reason);
@@ -41,7 +47,7 @@ static void tell_hang(const struct sl_failure *f)
         sl_term_printf(f->term, "shardlaunch: %s: %s%s", look[r].text, look[r].verdict,
                        r == who ? "  <- behind" : "");
     }
-    if (who >= 0 && sl_local_lives(f->local, who))
+    if (who >= 0)
         tell_stack(f, who);
 }
 

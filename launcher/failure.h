@@ -12,6 +12,7 @@
 #include "launcher/logs.h"
 #include "launcher/recorder.h"
 #include "launcher/supervise.h"
+#include "launcher/team.h"
 #include "launcher/term.h"
 
 struct sl_failure {
@@ -19,9 +20,10 @@ struct sl_failure {
     struct sl_term *term;
     struct sl_recorder *rec; /* NULL: none */
     struct sl_local *local;  /* may be NULL when there is nobody to blame */
+    struct sl_team *team;    /* NULL: alone */
     struct sl_logs *logs;    /* likewise */
     const char *folder;      /* of the logs */
-    int ranks;
+    int ranks, mine; /* of the job; of this agent, from 0 */
     void (*alive)(void *user); /* called each 300 ms or so: a hang takes seconds to look at */
     void *user;
 };

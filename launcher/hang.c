@@ -84,19 +84,19 @@ static void judge(uint64_t word, unsigned pid, const struct look *a, const struc
     }
 }
 
-void sl_hang_look(const struct sl_ctl *ctl, void (*alive)(void *user), void *user,
+void sl_hang_look(const struct sl_ctl *ctl, int first, int n, void (*alive)(void *user), void *user,
                   struct sl_hang_rank *ret)
 {
     struct look before[SL_MAX_RANKS];
 
-    for (int r = 0; r < ctl->ranks; r++)
+    for (int r = first; r < first + n; r++)
         before[r] = look_at(atomic_load(&ctl->r[r].pid));
     if (alive)
         alive(user);
     sl_clock_sleep_until(sl_clock_ns() + WINDOW_MS * 1000000ll);
     if (alive)
         alive(user);
-    for (int r = 0; r < ctl->ranks; r++) {
+    for (int r = first; r < first + n; r++) {
         unsigned pid = atomic_load(&ctl->r[r].pid);
         struct look now = look_at(pid);
 

@@ -19,10 +19,10 @@ struct sl_hang_rank {
 };
 
 /*
- * Fill ret[0..ctl->ranks-1]. Takes about 0.3 s, in which `alive` (may be NULL) is called. The ranks
+ * Fill ret[first..first+n-1], ranks of this agent. Takes about 0.3 s, in which `alive` (may be NULL) is called. The ranks
  * must not have been waited for yet.
  */
-void sl_hang_look(const struct sl_ctl *ctl, void (*alive)(void *user), void *user,
+void sl_hang_look(const struct sl_ctl *ctl, int first, int n, void (*alive)(void *user), void *user,
                   struct sl_hang_rank *ret);
 
 #endif

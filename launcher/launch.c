@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "launcher/agent.h"
+#include "launcher/follow.h"
 #include "launcher/keeper.h"
 #include "launcher/scratch.h"
 
@@ -63,7 +64,7 @@ static int agent_main(struct sl_agent_conf *c, const sigset_t *set)
     signal(SIGTTOU, SIG_IGN);
     c->signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (c->signals >= 0 && l.out >= 0)
-        status = sl_agent_run(c);
+        status = l.crew && l.crew->me > 0 ? sl_follow_run(c) : sl_agent_run(c);
     return status;
 }
 
@@ -90,7 +91,7 @@ int sl_launch_run(const struct sl_launch *l, struct sl_err *err)
     int pair[2], sfd, status;
     pid_t agent;
 
-    if (fill_std(err) || raise_files(l->ranks, err) || sl_lease_self(&mine, err))
+    if (fill_std(err) || raise_files(l->crew && l->crew->me > 0 ? SL_MAX_RANKS : l->ranks, err) || sl_lease_self(&mine, err))
         return -1;
     sl_scratch_sweep();
     if (sl_scratch_open(&scratch, err))

@@ -2,7 +2,7 @@
 #define SL_LAUNCH_H
 
 /*
- * launch.h - run one job on this machine: keeper, agent, ranks
+ * launch.h - run one job: keeper, agent, ranks
  *
  *     this process (keeper)   parent and child subreaper of the rest, owner of the exit status
  *       +- agent              PMIx server, supervision, recorder, page
@@ -18,6 +18,7 @@
 #include "common/err.h"
 #include "executor/data/dataset.h"
 #include "executor/job.h"
+#include "launcher/crew.h"
 
 struct sl_launch {
     const struct sl_job *job;
@@ -25,7 +26,8 @@ struct sl_launch {
     int64_t id;                   /* of the job in the store */
     const char *db;               /* path of the store; NULL: nothing is recorded */
     const char *folder;           /* the run's: exists; logs go to attempt-N/rank-R.log in it */
-    int ranks;                    /* 1..SL_MAX_RANKS */
+    struct sl_crew *crew;         /* NULL: alone. A task other than the first needs only out, silence */
+    int ranks;                    /* 1..SL_MAX_RANKS, of the job */
     int threads;                  /* per rank, at least 1 */
     int units;                    /* of the program: the control block's size follows */
     int64_t arena_bytes;          /* of each rank, the plan's total */

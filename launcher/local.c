@@ -11,10 +11,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/mem.h"
 #include "executor/rank.h"
+
+extern char **environ;
 
 struct rank {
     int arena, report;
@@ -45,7 +48,13 @@ static int make_memfd(const char *name, int64_t bytes, struct sl_err *err)
     return fd;
 }
 
-struct sl_local *sl_local_open(const struct sl_local_conf *conf, struct sl_err *err)
+static int per_node(const struct sl_local *l)
+{
+    return l->conf.ranks / l->conf.nodes;
+}
+
+/* Without memory yet. */
+static struct sl_local *create(const struct sl_local_conf *conf, struct sl_err *err)
 {
     struct sl_local *l = sl_calloc(1, sizeof *l);
 
@@ -68,26 +77,79 @@ struct sl_local *sl_local_open(const struct sl_local_conf *conf, struct sl_err *
         sl_fail(err, SL_SYSTEM, "cannot open /dev/null: %s", strerror(errno));
         goto fail;
     }
-    l->ctl_fd = make_memfd("shardlaunch-ctl", (int64_t)l->ctl_bytes, err);
-    if (l->ctl_fd < 0)
-        goto fail;
+    return l;
+fail:
+    sl_local_close(l);
+    return NULL;
+}
+
+static int map_ctl(struct sl_local *l, struct sl_err *err)
+{
     l->ctl = mmap(NULL, l->ctl_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, l->ctl_fd, 0);
-    if (l->ctl == MAP_FAILED) {
-        l->ctl = NULL;
-        sl_fail(err, SL_SYSTEM, "cannot map the control block: %s", strerror(errno));
+    if (l->ctl != MAP_FAILED)
+        return 0;
+    l->ctl = NULL;
+    return sl_fail(err, SL_SYSTEM, "cannot map the control block: %s", strerror(errno));
+}
+
+struct sl_local *sl_local_open(const struct sl_local_conf *conf, struct sl_err *err)
+{
+    struct sl_local *l = create(conf, err);
+
+    if (!l)
+        return NULL;
+    l->ctl_fd = make_memfd("shardlaunch-ctl", (int64_t)l->ctl_bytes, err);
+    if (l->ctl_fd < 0 || map_ctl(l, err) || sl_ctl_init(l->ctl, conf->ranks, conf->units, err))
         goto fail;
-    }
-    if (sl_ctl_init(l->ctl, conf->ranks, conf->units, err))
-        goto fail;
-    for (int i = 0; i < conf->ranks; i++) {
-        l->r[i].arena = make_memfd("shardlaunch-arena", conf->arena_bytes, err);
-        if (l->r[i].arena < 0)
+    for (int i = 0; i < per_node(l); i++) {
+        struct rank *r = &l->r[conf->node * per_node(l) + i];
+
+        r->arena = make_memfd("shardlaunch-arena", conf->arena_bytes, err);
+        if (r->arena < 0)
             goto fail;
     }
     return l;
 fail:
     sl_local_close(l);
     return NULL;
+}
+
+struct sl_local *sl_local_adopt(const struct sl_local_conf *conf, const int *fds, int n,
+                                struct sl_err *err)
+{
+    struct sl_local *l = create(conf, err);
+    struct stat st;
+
+    if (!l || n != 1 + per_node(l)) {
+        for (int i = 0; i < n; i++)
+            close(fds[i]);
+        if (l)
+            sl_fail(err, SL_BUG, "%d descriptors were handed over, not %d", n, 1 + per_node(l));
+        sl_local_close(l);
+        return NULL;
+    }
+    l->ctl_fd = fds[0];
+    for (int i = 1; i < n; i++)
+        l->r[conf->node * per_node(l) + i - 1].arena = fds[i];
+    if (fstat(l->ctl_fd, &st) || st.st_size < (int64_t)l->ctl_bytes)
+        sl_fail(err, SL_BUG, "the control block that was handed over is too short");
+    else if (!map_ctl(l, err))
+        return l;
+    sl_local_close(l);
+    return NULL;
+}
+
+int sl_local_fds(const struct sl_local *l, int fds[1 + SL_MAX_RANKS])
+{
+    fds[0] = l->ctl_fd;
+    for (int i = 0; i < per_node(l); i++)
+        fds[1 + i] = l->r[l->conf.node * per_node(l) + i].arena;
+    return 1 + per_node(l);
+}
+
+int sl_local_here(const struct sl_local *l, int rank)
+{
+    return rank >= 0 && rank < l->conf.ranks && rank / per_node(l) == l->conf.node;
 }
 
 static void close_fd(int *fd)
@@ -123,9 +185,10 @@ static int make_start(const struct sl_local *l, int rank, int report, struct sl_
         .attempt = c->attempt,
         .rank = rank,
         .ranks = c->ranks,
-        .local = rank,
-        .nlocal = c->ranks,
-        .nodes = 1,
+        .local = rank - c->node * per_node(l),
+        .nlocal = per_node(l),
+        .node = c->node,
+        .nodes = c->nodes,
         .threads = c->threads,
         .hang_timeout = c->hang_timeout,
         .arena_bytes = c->arena_bytes,
@@ -139,7 +202,7 @@ static int make_start(const struct sl_local *l, int rank, int report, struct sl_
     snprintf(s.checkpoints, sizeof s.checkpoints, "%s", c->checkpoints ? c->checkpoints : "");
     snprintf(s.from, sizeof s.from, "%s", c->from ? c->from : "");
     for (int i = 0; i < SL_MAX_RANKS; i++)
-        s.arena_fd[i] = l->r[i].arena;
+        s.arena_fd[i] = i < per_node(l) ? l->r[c->node * per_node(l) + i].arena : -1;
     if (fd < 0 || pwrite(fd, &s, sizeof s, 0) != sizeof s
         || pwrite(fd, c->job_text, s.text_bytes, sizeof s) != (ssize_t)s.text_bytes) {
         sl_fail(err, SL_SYSTEM, "cannot make the start of rank %d: %s", rank, strerror(errno));
@@ -173,12 +236,38 @@ static void child(const struct sl_local *l, pid_t parent, int start, int report,
     fcntl(report, F_SETFD, 0);
     fcntl(l->ctl_fd, F_SETFD, 0);
     for (int i = 0; i < l->conf.ranks; i++)
-        fcntl(l->r[i].arena, F_SETFD, 0);
+        if (l->r[i].arena >= 0)
+            fcntl(l->r[i].arena, F_SETFD, 0);
     execve("/proc/self/exe", argv, env);
     _exit(127);
 }
 
-static int start_rank(struct sl_local *l, int rank, struct sl_pmix_server *pmix,
+/* This process's environment and then "A=1\0B=2\0\0". */
+static char **env_with(const char *vars, struct sl_err *err)
+{
+    size_t n = 0, add = 0;
+    char **env;
+
+    while (environ[n])
+        n++;
+    for (const char *v = vars; *v; v += strlen(v) + 1)
+        add++;
+    env = sl_calloc(n + add + 1, sizeof *env);
+    for (size_t i = 0; env && i < n + add; i++) {
+        env[i] = sl_strdup(i < n ? environ[i] : vars);
+        if (i >= n)
+            vars += strlen(vars) + 1;
+        if (!env[i]) {
+            sl_pmix_server_free_env(env);
+            env = NULL;
+        }
+    }
+    if (!env)
+        sl_fail(err, SL_SYSTEM, "cannot make the environment of a rank: %s", strerror(errno));
+    return env;
+}
+
+static int start_rank(struct sl_local *l, int rank, struct sl_pmix_server *pmix, const char *vars,
                       struct sl_logs *logs, struct sl_err *err)
 {
     int report[2] = {-1, -1}, out[2] = {-1, -1}, in[2] = {-1, -1}, p[2];
@@ -200,7 +289,8 @@ static int start_rank(struct sl_local *l, int rank, struct sl_pmix_server *pmix,
         out[s] = p[1];
     }
     start = make_start(l, rank, report[1], err);
-    env = start < 0 ? NULL : sl_pmix_server_env(pmix, rank, err);
+    if (start >= 0)
+        env = pmix ? sl_pmix_server_env(pmix, rank, err) : env_with(vars, err);
     if (!env)
         goto end;
     snprintf(num, sizeof num, "%d", start);
@@ -234,11 +324,11 @@ end:
     return rc;
 }
 
-int sl_local_start(struct sl_local *l, struct sl_pmix_server *pmix, struct sl_logs *logs,
-                   struct sl_err *err)
+int sl_local_start(struct sl_local *l, struct sl_pmix_server *pmix, const char *vars,
+                   struct sl_logs *logs, struct sl_err *err)
 {
-    for (int i = 0; i < l->conf.ranks; i++)
-        if (start_rank(l, i, pmix, logs, err))
+    for (int i = 0; i < l->conf.mine; i++)
+        if (start_rank(l, l->conf.first + i, pmix, vars, logs, err))
             return -1;
     return 0;
 }

@@ -8,6 +8,9 @@
  * `/proc/self/exe rank FD` (executor/rank.h). Ranks die with the thread that started them
  * (PR_SET_PDEATHSIG), so that must be a thread that lives as long as the agent: its main one.
  * Ranks ignore TERM, INT, HUP, USR1, USR2; their stdin is /dev/null.
+ *
+ * Everywhere a rank is named by its number in the job. Memory is that of the node's ranks; an agent
+ * that does not lead its node gets it handed over (launcher/hand.h) and starts only its own ranks.
  */
 
 #include <stdint.h>
@@ -22,7 +25,9 @@
 
 struct sl_local_conf {
     int64_t job;
-    int attempt, ranks, units, threads;
+    int attempt, ranks, units, threads; /* ranks: of the job */
+    int node, nodes;     /* every node has ranks / nodes ranks, in blocks */
+    int first, mine;     /* ranks that this agent starts */
     double hang_timeout; /* seconds, as executor/rank.h means it */
     int64_t arena_bytes; /* of each rank */
     const char *job_text;
@@ -36,9 +41,24 @@ struct sl_local; /* opaque */
 struct sl_local *sl_local_open(const struct sl_local_conf *conf, struct sl_err *err);
 void sl_local_close(struct sl_local *l); /* after all ranks have ended; NULL is fine */
 
-/* Start all ranks; their output goes to `logs`. After a failure some may run: end them. */
-int sl_local_start(struct sl_local *l, struct sl_pmix_server *pmix, struct sl_logs *logs,
-                   struct sl_err *err);
+/*
+ * The same with memory that the node's leader has made: the control block, then the arenas by local
+ * rank. The descriptors are taken, also after a failure.
+ */
+struct sl_local *sl_local_adopt(const struct sl_local_conf *conf, const int *fds, int n,
+                                struct sl_err *err);
+
+/* The node's descriptors in that order; lent. Returns how many. */
+int sl_local_fds(const struct sl_local *l, int fds[1 + SL_MAX_RANKS]);
+int sl_local_here(const struct sl_local *l, int rank); /* 1: a rank of this node */
+
+/*
+ * Start all ranks of this agent; their output goes to `logs`. They find their PMIx server by `pmix`, or
+ * when that is NULL by `vars` of sl_pmix_server_vars() (one rank). After a failure some may run: end
+ * them.
+ */
+int sl_local_start(struct sl_local *l, struct sl_pmix_server *pmix, const char *vars,
+                   struct sl_logs *logs, struct sl_err *err);
 
 struct sl_ctl *sl_local_ctl(struct sl_local *l);
 pid_t sl_local_pid(const struct sl_local *l, int rank); /* also of one that has ended */

@@ -1,8 +1,12 @@
 noinst_LIBRARIES += liblauncher.a
 liblauncher_a_SOURCES = \
 	%D%/agent.c %D%/agent.h \
+	%D%/bridge.c %D%/bridge.h \
+	%D%/crew.c %D%/crew.h \
 	%D%/death.c %D%/death.h \
 	%D%/failure.c %D%/failure.h \
+	%D%/follow.c %D%/follow.h \
+	%D%/hand.c %D%/hand.h \
 	%D%/hang.c %D%/hang.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/launch.c %D%/launch.h \
@@ -14,9 +18,13 @@ liblauncher_a_SOURCES = \
 	%D%/recorder.c %D%/recorder.h \
 	%D%/restart.c %D%/restart.h \
 	%D%/scratch.c %D%/scratch.h \
+	%D%/spin.c %D%/spin.h \
 	%D%/stack.c %D%/stack.h \
+	%D%/star.c %D%/star.h \
 	%D%/supervise.c %D%/supervise.h \
 	%D%/tally.c %D%/tally.h \
+	%D%/team.c %D%/team.h \
 	%D%/term.c %D%/term.h \
-	%D%/watch.c %D%/watch.h
+	%D%/watch.c %D%/watch.h \
+	%D%/words.h
 EXTRA_DIST += doc/design/launcher.md

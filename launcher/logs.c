@@ -34,7 +34,7 @@ static void flush(struct sl_logs *l, struct rank_log *r)
 {
     size_t done = 0;
 
-    while (done < l->nout) {
+    while (done < l->nout && r->file >= 0) {
         ssize_t k = write(r->file, l->out + done, l->nout - done);
 
         if (k < 0 && errno == EINTR)
@@ -83,7 +83,7 @@ struct sl_logs *sl_logs_open(const char *folder, int ranks, sl_logs_f show, void
     for (int i = 0; i < ranks; i++) {
         l->r[i] = (struct rank_log){.all = l, .rank = i, .file = -1, .fd = {-1, -1}};
     }
-    for (int i = 0; i < ranks; i++) {
+    for (int i = 0; folder && i < ranks; i++) {
         if (snprintf(path, sizeof path, "%s/rank-%d.log", folder, i) < (int)sizeof path)
             l->r[i].file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
         if (l->r[i].file < 0) {
@@ -147,6 +147,12 @@ void sl_logs_read(struct sl_logs *l, int rank, int stream)
         sl_lines_push(&r->lines[stream], data, (size_t)k, on_line, r);
     }
     flush(l, r);
+}
+
+void sl_logs_line(struct sl_logs *l, int rank, const char *text, size_t n)
+{
+    on_line(&l->r[rank], text, n < SL_LINE_MAX ? n : SL_LINE_MAX);
+    flush(l, &l->r[rank]);
 }
 
 void sl_logs_finish(struct sl_logs *l, int rank)

@@ -19,7 +19,7 @@ typedef void (*sl_logs_f)(void *user, int rank, const char *text, size_t n);
 
 struct sl_logs; /* opaque */
 
-/* Make the files (truncated). `show` may be NULL. SL_SYSTEM: a file cannot be made. */
+/* Make the files (truncated), none when `folder` is NULL. `show` may be NULL. SL_SYSTEM: a file cannot be made. */
 struct sl_logs *sl_logs_open(const char *folder, int ranks, sl_logs_f show, void *user,
                              struct sl_err *err);
 void sl_logs_close(struct sl_logs *l); /* NULL is fine */
@@ -27,6 +27,9 @@ void sl_logs_close(struct sl_logs *l); /* NULL is fine */
 /* Take the reading end of a stream's pipe: made non-blocking, closed at its end. */
 int sl_logs_attach(struct sl_logs *l, int rank, int stream, int fd, struct sl_err *err);
 int sl_logs_fd(const struct sl_logs *l, int rank, int stream); /* -1: at its end */
+
+/* A line that came otherwise: of a rank of another node. */
+void sl_logs_line(struct sl_logs *l, int rank, const char *text, size_t n);
 
 /* Read what is there, at most a bounded piece. */
 void sl_logs_read(struct sl_logs *l, int rank, int stream);

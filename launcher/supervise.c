@@ -54,7 +54,7 @@ static void blame(struct sl_supervise *s, const struct sl_death *d)
         s->retry = !s->asked;
         return;
     }
-    sl_death_text(d, s->host, text, sizeof text);
+    sl_death_text(d, d->host ? d->host : s->host, text, sizeof text);
     sl_supervise_fail(s, sl_death_status(d), SL_FAILED, d->rank, "%s", text);
     s->code = sl_death_code(d);
     s->step = sl_ctl_step(d->state);
@@ -158,7 +158,8 @@ static void hang(struct sl_supervise *s)
 
     if (who >= 0)
         sl_supervise_fail(s, 6, SL_FAILED, who, "hang: nothing moved for %g s; %s, on %s, pid %u",
-                          limit, text, s->host, atomic_load(&s->ctl->r[who].pid));
+                          limit, text, s->hosts[who] ? s->hosts[who] : s->host,
+                          atomic_load(&s->ctl->r[who].pid));
     else
         sl_supervise_fail(s, 6, SL_FAILED, -1, "hang: nothing moved for %g s; %s", limit, text);
     s->step = who < 0 ? 0 : sl_ctl_step(atomic_load(&s->ctl->r[who].state));

@@ -25,6 +25,7 @@ struct sl_supervise {
     int ranks;
     double grace, time_limit; /* seconds; time_limit 0: none */
     char host[64];
+    const char *hosts[SL_MAX_RANKS]; /* by rank, lent; NULL: `host` */
     long oom; /* sl_death_oom_kills() at the start */
     /* known */
     struct sl_watch watch;

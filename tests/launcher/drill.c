@@ -10,7 +10,9 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pmix.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@ struct drill {
     struct sl_rank_start start;
     struct sl_ctl *ctl;
     int steps, step_ms, attempts, save;
+    char space[256]; /* the attempt's PMIx name */
     int skip; /* the next collective is not for me */
     char fault[64];
 };
@@ -131,7 +134,7 @@ static int read_start(struct drill *d, int fd)
     if (sscanf(text, "%d %d %d %d %63s", &d->steps, &d->step_ms, &d->attempts, &d->save, d->fault)
         < 4)
         return -1;
-    for (int r = 0; r < d->start.ranks; r++)
+    for (int r = 0; r < d->start.nlocal; r++)
         if (fstat(d->start.arena_fd[r], &st) || st.st_size != d->start.arena_bytes)
             return -1;
     d->ctl = mmap(NULL, sl_ctl_size(d->start.ranks, 1), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -139,31 +142,89 @@ static int read_start(struct drill *d, int fd)
     return d->ctl == MAP_FAILED ? -1 : 0;
 }
 
-/* Every rank writes into its arena and adds up everybody's. */
-static int check_arenas(const struct drill *d, struct sl_comm *c, struct sl_err *err)
+/* Between nodes, in place of the executor's collectives: a fence that carries a number of each rank. */
+static int meet_all(struct drill *d, struct sl_comm *c, int kind, int mine, int *any,
+                    struct sl_err *err)
 {
+    struct sl_ctl_rank *me = &d->ctl->r[d->start.rank];
+    char key[32];
+    bool yes = true;
+    pmix_info_t in;
+    pmix_value_t v, *got;
+    pmix_proc_t p;
+    pmix_status_t st;
+
+    atomic_store(&me->kind, kind);
+    sl_ctl_mark(d->ctl, d->start.rank, ++c->collective, c->step, SL_PHASE_WAIT);
+    snprintf(key, sizeof key, "drill.%u", c->collective);
+    PMIX_VALUE_CONSTRUCT(&v);
+    v.type = PMIX_INT;
+    v.data.integer = mine;
+    PMIX_INFO_LOAD(&in, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    st = PMIx_Put(PMIX_GLOBAL, key, &v);
+    if (st == PMIX_SUCCESS)
+        st = PMIx_Commit();
+    if (st == PMIX_SUCCESS)
+        st = PMIx_Fence(NULL, 0, &in, 1);
+    if (st != PMIX_SUCCESS)
+        return sl_fail(err, SL_PEER, "fence: %s", PMIx_Error_string(st));
+    *any = 0;
+    PMIX_LOAD_PROCID(&p, d->space, 0);
+    for (int r = 0; r < d->start.ranks; r++) {
+        p.rank = (pmix_rank_t)r;
+        st = PMIx_Get(&p, key, NULL, 0, &got);
+        if (st != PMIX_SUCCESS)
+            return sl_fail(err, SL_BUG, "get of rank %d: %s", r, PMIx_Error_string(st));
+        *any |= got->data.integer;
+        PMIX_VALUE_RELEASE(got);
+    }
+    sl_ctl_mark(d->ctl, d->start.rank, c->collective, c->step, SL_PHASE_COMPUTE);
+    return 0;
+}
+
+static int meet(struct drill *d, struct sl_comm *c, int kind, int mine, int *any, struct sl_err *err)
+{
+    struct sl_ctl *ctl = d->ctl;
+
+    if (d->start.nodes > 1)
+        return meet_all(d, c, kind, mine, any, err);
+    ctl->r[d->start.rank].stop = (uint32_t)mine;
+    if (sl_comm_barrier(c, kind, -1, err))
+        return -1;
+    *any = 0;
+    for (int r = 0; r < d->start.ranks; r++)
+        *any |= (int)ctl->r[r].stop;
+    return 0;
+}
+
+/* Every rank writes into its arena and adds up everybody's of its node. */
+static int check_arenas(struct drill *d, struct sl_comm *c, struct sl_err *err)
+{
+    int first = d->start.rank - d->start.local;
     int64_t sum = 0, want = 0;
 
-    for (int r = 0; r < d->start.ranks; r++) {
+    for (int r = 0; r < d->start.nlocal; r++) {
         int64_t *a
             = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED, d->start.arena_fd[r], 0);
 
         if (a == MAP_FAILED)
             return sl_fail(err, SL_SYSTEM, "cannot map arena %d", r);
-        if (r == d->start.rank) {
-            *a = 1000 + r;
-            if (sl_comm_barrier(c, SL_WAIT_START, -1, err))
+        if (r == d->start.local) {
+            int any;
+
+            *a = 1000 + first + r;
+            if (meet(d, c, SL_WAIT_START, 0, &any, err))
                 return -1;
         }
         munmap(a, sizeof *a);
     }
-    for (int r = 0; r < d->start.ranks; r++) {
+    for (int r = 0; r < d->start.nlocal; r++) {
         int64_t *a = mmap(NULL, sizeof *a, PROT_READ, MAP_SHARED, d->start.arena_fd[r], 0);
 
         if (a == MAP_FAILED)
             return sl_fail(err, SL_SYSTEM, "cannot map arena %d", r);
         sum += *a;
-        want += 1000 + r;
+        want += 1000 + first + r;
         munmap(a, sizeof *a);
     }
     return sum == want ? 0 : sl_fail(err, SL_BUG, "the sum over the arenas is wrong");
@@ -184,7 +245,7 @@ static void report(struct sl_reporter *to, int64_t step, int ms)
 static int steps(struct drill *d, struct sl_comm *c, struct sl_reporter *to, struct sl_err *err)
 {
     struct sl_ctl *ctl = d->ctl;
-    int me = d->start.rank;
+    int me = d->start.rank, any;
     char when[16];
 
     for (int s = 1; s <= d->steps; s++) {
@@ -193,19 +254,19 @@ static int steps(struct drill *d, struct sl_comm *c, struct sl_reporter *to, str
         snprintf(when, sizeof when, "%d", s);
         fault(d, when);
         sl_clock_sleep_until(sl_clock_ns() + d->step_ms * 1000000ll);
-        ctl->r[me].stop = atomic_load(&ctl->stop);
-        if (!d->skip && sl_comm_barrier(c, SL_OP_NORM_MERGE, -1, err))
+        any = 0;
+        if (!d->skip
+            && meet(d, c, SL_OP_NORM_MERGE, atomic_load(&ctl->stop) != 0, &any, err))
             return -1;
         d->skip = 0;
         report(to, s, d->step_ms);
         atomic_store(&ctl->r[me].stepped, 1);
-        for (int r = 0; r < d->start.ranks; r++)
-            if (ctl->r[r].stop) {
-                if (d->save && me == 0)
-                    sl_report_event(sl_reporter_send, to, s, "checkpoint", "made up");
-                return 1;
-            }
-        if (sl_comm_barrier(c, SL_OP_STEP_END, -1, err))
+        if (any) {
+            if (d->save && me == 0)
+                sl_report_event(sl_reporter_send, to, s, "checkpoint", "made up");
+            return 1;
+        }
+        if (meet(d, c, SL_OP_STEP_END, 0, &any, err))
             return -1;
     }
     return 0;
@@ -234,6 +295,7 @@ static int rank_main(int fd)
         fprintf(stderr, "drill: wire-up: %s\n", err.msg);
         return 96;
     }
+    snprintf(d.space, sizeof d.space, "%s", w.space);
     sl_ctl_mark(d.ctl, me, 1, 0, SL_PHASE_WAIT);
     atomic_store(&d.ctl->r[me].kind, SL_WAIT_WIREUP);
     rc = sl_wireup_exchange(&w, d.start.hang_timeout, &err);
@@ -265,6 +327,15 @@ static int rank_main(int fd)
 
 /* ---- the launch ---- */
 
+static int refuse(struct sl_crew *crew, const struct sl_err *err)
+{
+    fprintf(stderr, "drill: %s\ndrill: %s\n", err->msg, err->hint);
+    if (crew)
+        sl_crew_dismiss(crew, 2);
+    sl_crew_destroy(crew);
+    return 2;
+}
+
 static int launch(int argc, char **argv)
 {
     struct sl_job job = {.name = "drill"};
@@ -282,6 +353,7 @@ static int launch(int argc, char **argv)
     const char *attempts = getenv("DRILL_ATTEMPTS");
     int step_ms = 0, save = 0, o, rc;
     char text[200];
+    int each;
 
     job.failure.grace = 10;
     job.failure.hang_timeout = 30;
@@ -333,6 +405,19 @@ static int launch(int argc, char **argv)
     if (optind + 1 != argc)
         return 2;
     l.folder = argv[optind];
+    if (sl_crew_meet("drill", getenv("DRILL_NODE"), &l.crew, &err) < 0)
+        return refuse(NULL, &err);
+    if (l.crew && l.crew->me > 0) {
+        rc = sl_launch_run(&l, &err);
+        sl_crew_destroy(l.crew);
+        return rc < 0 ? 94 : rc;
+    }
+    if (l.crew) {
+        if (sl_crew_shape(l.crew, "drill", 1, l.ranks, &each, &err))
+            return refuse(l.crew, &err);
+        sl_crew_number(l.crew, each);
+        l.ranks = l.crew->ranks;
+    }
     snprintf(text, sizeof text, "%d %d %d %d %s", (int)l.steps, step_ms,
              attempts ? atoi(attempts) : 1000, save, what ? what : "");
     l.job_text = text;
@@ -350,6 +435,7 @@ static int launch(int argc, char **argv)
     rc = sl_launch_run(&l, &err);
     if (rc < 0)
         fprintf(stderr, "drill: %s\n", err.msg);
+    sl_crew_destroy(l.crew);
     return rc < 0 ? 94 : rc;
 }
 
