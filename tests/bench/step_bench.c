@@ -6,7 +6,8 @@
  * One rank, the reference shape, in an arena as a rank has it (a memfd). Each operation of the graph
  * is timed in every step. Two sums are printed by kind: of the operations' fastest steps, which a
  * busy machine disturbs least, and of their medians. With one thread its processor time is measured.
- * What the figures miss of a real run is what happens between steps: reports, data, the next sample.
+ * Then come whole steps: the fastest, the lower quartile, the median, and the processor time of all
+ * threads a step (with GOMP_SPINCOUNT as a rank has it: 2000). What the figures miss of a real run is what happens between steps: reports, data, the next sample.
  */
 #include <dnnl.h>
 #include <stdio.h>
@@ -79,16 +80,21 @@ static double best_sgemm(void)
     return best;
 }
 
-static double *measure(struct sl_run *r, int steps)
+static double *measure(struct sl_run *r, int steps, double *whole, double *cpu)
 {
     const struct sl_graph *g = r->g;
     double *took = calloc((size_t)(g->nops * steps), sizeof *took);
     struct sl_err err = {0};
+    struct timespec t0 = {0}, t1;
 
     must(took != NULL, "no memory");
     for (int s = -1; s < steps; s++) { /* the first step only warms up */
+        double begin = now();
+
         r->step = s + 2;
         r->loss = 0;
+        if (s == 0)
+            clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
         for (int i = 0; i < g->nops; i++) {
             double t = now();
 
@@ -96,7 +102,11 @@ static double *measure(struct sl_run *r, int steps)
             if (s >= 0)
                 took[i * steps + s] = now() - t;
         }
+        if (s >= 0)
+            whole[s] = now() - begin;
     }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
+    *cpu = (1e3 * (double)(t1.tv_sec - t0.tv_sec) + 1e-6 * (double)(t1.tv_nsec - t0.tv_nsec)) / steps;
     return took;
 }
 
@@ -136,7 +146,7 @@ int main(int argc, char **argv)
     struct sl_run r = {.spec = &job.train, .accum = 1, .scale = 1.0 / 1024, .lr = 1e-4};
     struct sl_ctl *ctl;
     struct rusage used;
-    double best, *took;
+    double best, *took, *whole, cpu;
     int fd;
 
     threads = argc > 1 ? atoi(argv[1]) : 1;
@@ -160,13 +170,19 @@ int main(int argc, char **argv)
         ((int32_t *)sl_run_at(&r, r.g->ids))[i] = (int32_t)((uint32_t)i * 2654435761u % job.data.vocab_size);
         ((int32_t *)sl_run_at(&r, r.g->targets))[i] = (int32_t)((uint32_t)i * 40503u % job.data.vocab_size);
     }
-    took = measure(&r, steps);
+    whole = calloc((size_t)steps, sizeof *whole);
+    must(whole != NULL, "no memory");
+    took = measure(&r, steps, whole, &cpu);
+    qsort(whole, (size_t)steps, sizeof *whole, order);
     getrusage(RUSAGE_SELF, &used);
     printf("%s, %d threads, vocabulary %lld, %lld parameters, %d steps; arena %.1f MiB, largest process %.1f MiB\n\n",
            r.dev->name, threads, (long long)job.data.vocab_size, (long long)p->parameters, steps,
            (double)p->arena0 / 1048576, (double)used.ru_maxrss / 1024);
     print(p->train, took, steps, 6.0 * (double)(p->parameters - 256 * 384) * 1024 + 12.0 * 6 * 384 * 256 * 1024,
           best);
+    printf("whole steps: fastest %.1f ms, lower quartile %.1f, median %.1f; processor time %.1f ms a step\n",
+           whole[0], whole[steps / 4], whole[steps / 2], cpu);
+    free(whole);
     free(took);
     free(ctl);
     close(fd);

@@ -74,6 +74,24 @@ up() { # all N ranks have printed their first line
     done
 }
 
+@test "a rank's threads spin for microseconds, unless the user says how they wait" {
+    local spin wait
+    for wait in "" GOMP_SPINCOUNT=77 OMP_WAIT_POLICY=active; do
+        spin=2000
+        [ "$wait" != GOMP_SPINCOUNT=77 ] || spin=77
+        [ "$wait" != OMP_WAIT_POLICY=active ] || spin=
+        rm -rf "$T/run/attempt-1"
+        env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY $wait TMPDIR="$T" "$drill" -n 1 -s 100000 -m 2 "$T/run" >"$T/out" 2>&1 3>&- &
+        keeper=$!
+        started="$started $keeper"
+        until_true up 1
+        [ "$(tr '\0' '\n' <"/proc/$(rank_pid "$keeper" 0)/environ" | sed -n 's/^GOMP_SPINCOUNT=//p')" = "$spin" ]
+        kill -INT "$keeper"
+        await "$keeper"
+        nothing_left
+    done
+}
+
 @test "a rank that falls is named with its signal and last words, not those it takes along" {
     run launch 2:2:segv -n 4 -s 50 -m 5
     [ "$status" -eq 1 ]
