@@ -1,6 +1,6 @@
 # Fuzz targets: with libFuzzer where configure was told so (script/fuzz), else over their corpora.
 fuzz_targets = %D%/fuzz_job %D%/fuzz_tokens %D%/fuzz_text %D%/fuzz_http %D%/fuzz_api \
-	%D%/fuzz_report %D%/fuzz_start
+	%D%/fuzz_report %D%/fuzz_start %D%/fuzz_manifest %D%/fuzz_safetensors
 fuzz_common = %D%/fuzz.c %D%/fuzz.h
 if HAVE_FUZZER
 noinst_PROGRAMS += $(fuzz_targets)
@@ -38,5 +38,13 @@ nodist_EXTRA_%C%_fuzz_start_SOURCES = dummy.cxx
 %C%_fuzz_api_LDADD = $(sl_libs) -lm
 %C%_fuzz_api_LDFLAGS = $(fuzz_ldflags)
 nodist_EXTRA_%C%_fuzz_api_SOURCES = dummy.cxx
+%C%_fuzz_manifest_SOURCES = %D%/fuzz_manifest.c $(fuzz_common)
+%C%_fuzz_manifest_LDADD = $(sl_libs) -lm
+%C%_fuzz_manifest_LDFLAGS = $(fuzz_ldflags)
+nodist_EXTRA_%C%_fuzz_manifest_SOURCES = dummy.cxx
+%C%_fuzz_safetensors_SOURCES = %D%/fuzz_safetensors.c $(fuzz_common)
+%C%_fuzz_safetensors_LDADD = $(sl_libs) -lm
+%C%_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
+nodist_EXTRA_%C%_fuzz_safetensors_SOURCES = dummy.cxx
 TESTS += %D%/corpora.sh
 EXTRA_DIST += %D%/corpora.sh %D%/corpus %D%/dictionary
