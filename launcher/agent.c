@@ -616,6 +616,8 @@ static void summary(struct agent *a)
     if (a->l->db)
         say(a, "job %" PRId64 " %s: logs in %s, numbers in %s", a->l->id,
             sl_state_name(a->sup.state), a->folder, a->l->db);
+    if (a->l->db && a->sup.status == 75)
+        say(a, "to go on: shardlaunch retry %" PRId64, a->l->id);
 }
 
 static void fail_start(struct agent *a, const struct sl_err *err)
@@ -684,8 +686,25 @@ static int pause_for(struct agent *a, double seconds)
     if (a->sup.over)
         return -1;
     failed.asked = a->sup.asked;
+    failed.signal = a->sup.signal;
     a->sup = failed;
     return a->sup.asked ? -1 : 0;
+}
+
+/* Asked to stop while no rank ran: what the next attempt would have gone on from is still there. */
+static void stopped_between(struct agent *a)
+{
+    struct sl_supervise *s = &a->sup;
+    struct sl_err err = {0};
+
+    if (pick(a, &err))
+        return; /* then the failure is the reason */
+    s->state = SL_STOPPED;
+    s->status = *a->from ? 75 : s->asked == SL_STOP_TIME ? 1 : 128 + s->signal;
+    snprintf(s->reason, sizeof s->reason, "%s: stopped before attempt %d, %s%.280s",
+             s->asked == SL_STOP_TIME ? "time_limit reached" : strsignal(s->signal),
+             a->attempt + 1, *a->from ? "which can go on from " : "without a checkpoint", a->from);
+    say(a, "%s", s->reason);
 }
 
 /* 1: another attempt is to be made, and the recorder knows of it. */
@@ -704,8 +723,11 @@ static int once_more(struct agent *a)
         return 0;
     }
     event(a, -1, "restart", why);
-    if (pause_for(a, delay))
+    if (pause_for(a, delay)) {
+        if (a->sup.asked && a->sup.state == SL_FAILED)
+            stopped_between(a);
         return 0;
+    }
     if (a->rec && sl_recorder_next(a->rec, a->sup.status, a->sup.reason)) {
         say(a, "the next attempt cannot be recorded: none is made");
         return 0;

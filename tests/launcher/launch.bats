@@ -317,18 +317,17 @@ up() { # all N ranks have printed their first line
     nothing_left
 }
 
-@test "Ctrl-C ends a run that waits for its next attempt" {
-    start "" -n 2 -s 100000 -m 5 -r 9
-    for n in 1 2; do # at once; then after a second
-        up_again() { [ "$(cat "$T/run/attempt-$n"/rank-*.log 2>/dev/null | grep -c ' is up$')" -eq 2 ]; }
-        until_true up_again
-        kill -9 "$(rank_pid "$keeper" $((n - 1)))"
-    done
-    if grep -q 'restart 2 of 9 in 1 s' "$T/out" || until_true grep -q 'restart 2 of 9' "$T/out"; then
-        kill -INT "$keeper"
-    fi
+@test "attempts that get no further wait longer; Ctrl-C ends the wait" {
+    start 1:3:differ -n 2 -s 5 -r 9 -d "$T/state/s.db"
+    until_true grep -q 'restart 4 of 9 in 4 s' "$T/out"
+    kill -INT "$keeper"
     await "$keeper"
-    [ "$status" -ne 0 ]
+    [ "$status" -eq 130 ]
+    grep -q 'restart 1 of 9 now' "$T/out"
+    grep -q 'restart 2 of 9 in 1 s' "$T/out"
+    grep -q 'restart 3 of 9 in 2 s' "$T/out"
+    grep -q 'Interrupt: stopped before attempt 5, without a checkpoint' "$T/out"
+    [[ "$("$drill" state "$T/state/s.db" 1)" == "stopped 130 Interrupt: stopped before attempt 5"* ]]
     nothing_left
 }
 
