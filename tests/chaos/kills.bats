@@ -168,7 +168,11 @@ spread() { sort -n | awk '{ v[NR] = $1 } END { if (NR) printf "median %d ms, wor
 table() {
     local what when attempt at
     while read -r what when attempt at; do
-        [[ $what = rank* ]] || continue
+        if [[ $what != rank* ]]; then
+            ms "$(sql "SELECT max(time) FROM sample WHERE job = 1 AND attempt = $attempt")" "$at" >>"$T/unwritten"
+            echo >>"$T/unwritten"
+            continue
+        fi
         ms "$at" "$(sql "SELECT min(time) FROM event WHERE job = 1 AND attempt = $attempt AND kind = 'restart'")" >>"$T/named"
         echo >>"$T/named"
         ms "$at" "$(sql "SELECT min(time) FROM sample WHERE job = 1 AND attempt = $((attempt + 1))")" >>"$T/trains"
@@ -178,7 +182,8 @@ table() {
         echo "kill -9 of          injected  survived  inside a save"
         awk '{ n[$1]++; s[$1] += $2 == "save" }
              END { for (k in n) printf "%-18s  %8d  %8d  %13d\n", k, n[k], n[k], s[k] }' "$faults" | sort
-        echo "steps $((last + 60)), attempts $(attempts); data lost: 0; rows of $missing steps not written before a kill of the agent"
+        echo "steps $((last + 60)), attempts $(attempts); data lost: 0"
+        echo "rows of $missing steps had not been written when the agent died; last row before that: $(grep . "$T/unwritten" | spread)"
         echo "a rank's death to its name: $(grep . "$T/named" | spread); to the first step done again: $(grep . "$T/trains" | spread)"
     } | sed 's/^/# /' >&3
 }
