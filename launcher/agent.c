@@ -112,6 +112,8 @@ static void on_news(struct agent *a, const struct sl_report *rep)
 
     if (!strncmp(kind, "hang", sizeof rep->u.event.kind))
         snprintf(a->sup.told, sizeof a->sup.told, "%.290s", rep->u.event.message);
+    else if (!strncmp(kind, "warning", sizeof rep->u.event.kind))
+        say(a, "rank %d: %.*s", rep->rank, (int)sizeof rep->u.event.message, rep->u.event.message);
     else if (rep->rank == 0 && !strncmp(kind, "checkpoint", sizeof rep->u.event.kind))
         a->sup.saved = rep->step > a->sup.saved ? rep->step : a->sup.saved;
     else if (rep->rank == 0 && !strncmp(kind, "resume", sizeof rep->u.event.kind))

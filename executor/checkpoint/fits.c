@@ -1,4 +1,5 @@
 /* fits.c - may a run go on from a checkpoint? */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,31 +25,33 @@ static int counts(const char *key)
     return 0;
 }
 
-/* A key's value as the canonical text has it. */
-static const char *value(const struct sl_conf_opt *key, const struct sl_job *job, struct sl_buf *b)
+/* A key's value as the canonical text has it; NULL without memory. */
+static const char *value(const struct sl_conf_opt *key, const struct sl_job *job, struct sl_buf *b,
+                         struct sl_err *err)
 {
     char *at;
 
     sl_buf_init(b, 1 << 16);
     sl_conf_print(key, 1, job, b);
-    if (b->failed || !b->len)
-        return "?";
+    if (sl_buf_check(b, err))
+        return NULL;
     while (b->len && b->p[b->len - 1] == '\n')
         b->p[--b->len] = '\0';
     at = strstr(b->p, " = ");
     return at ? at + 3 : b->p;
 }
 
-static void compare(const struct sl_conf_opt *key, const struct sl_job *then,
-                    const struct sl_job *now, struct sl_buf *out)
+static int compare(const struct sl_conf_opt *key, const struct sl_job *then,
+                   const struct sl_job *now, struct sl_buf *out, struct sl_err *err)
 {
     struct sl_buf a, b;
-    const char *was = value(key, then, &a), *is = value(key, now, &b);
+    const char *was = value(key, then, &a, err), *is = value(key, now, &b, err);
 
-    if (strcmp(was, is))
+    if (was && is && strcmp(was, is))
         sl_buf_printf(out, "%s%s %s, here %s", out->len ? "; " : "", key->key, was, is);
     sl_buf_fini(&a);
     sl_buf_fini(&b);
+    return was && is ? 0 : -1;
 }
 
 int sl_ckpt_manifest_fits(const struct sl_ckpt_manifest *m, const struct sl_job *job,
@@ -63,16 +66,18 @@ int sl_ckpt_manifest_fits(const struct sl_ckpt_manifest *m, const struct sl_job 
     if (!then)
         return -1;
     sl_buf_init(&out, 4096);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && !rc; i++)
         if (counts(keys[i].key))
-            compare(&keys[i], then, job, &out);
+            rc = compare(&keys[i], then, job, &out, err);
     if (steps != m->steps && (bent || steps < m->step))
         sl_buf_printf(&out, "%ssteps %lld, here %lld", out.len ? "; " : "", (long long)m->steps,
                       (long long)steps);
     if (samples != m->samples)
         sl_buf_printf(&out, "%straining samples %lld, here %lld", out.len ? "; " : "",
                       (long long)m->samples, (long long)samples);
-    if (out.len) {
+    if (!rc && out.failed != EFBIG) /* a list that is too long is still a list */
+        rc = sl_buf_check(&out, err);
+    if (!rc && out.len) {
         rc = sl_fail(err, SL_USAGE, "it is of another training: %s", sl_buf_text(&out));
         sl_hint(err, "Use the job file it was written by, or checkpoint.resume = \"never\" and "
                      "another checkpoint.dir.");

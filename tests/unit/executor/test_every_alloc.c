@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "common/fs.h"
+#include "executor/checkpoint/export.h"
+#include "executor/checkpoint/reader.h"
 #include "executor/plan.h"
 #include "tests/lib/every_alloc.h"
-#include "tests/unit/executor/team.h"
+#include "tests/unit/executor/saved.h"
 
 static const char text[] = "name = \"j\"\n[model]\nkind = \"gpt\"\nlayers = 2\nheads = 2\n"
                            "width = 24\ncontext = 16\n[data]\ntrain = \"a.txt\"\n"
@@ -90,6 +92,59 @@ out:
     return rc;
 }
 
+/* What a launcher does before an attempt, what a rank reads, and what export does. */
+static int a_checkpoint(void *u, struct sl_err *err)
+{
+    struct saved *s = u;
+    struct sl_ckpt_reader *r = NULL;
+    char from[SL_CKPT_PATH], to[80];
+    int64_t step;
+    int rc = sl_ckpt_pick(&s->team.job, &s->conf, 1, from, &step, err);
+
+    if (!rc)
+        r = sl_ckpt_reader_open(from, err);
+    for (int f = 0; r && !rc && f < sl_ckpt_reader_files(r); f++)
+        rc = sl_ckpt_reader_verify(r, f, err) || sl_ckpt_reader_header(r, f, err) ? -1 : 0;
+    sl_ckpt_reader_close(r);
+    snprintf(to, sizeof to, "%s/out", s->top);
+    if (r && !rc)
+        rc = sl_ckpt_export(from, to, err);
+    return r ? rc : -1;
+}
+
+static void no_half_export(void *u, int rc)
+{
+    struct saved *s = u;
+    char to[80], part[120], config[120];
+
+    snprintf(to, sizeof to, "%s/out", s->top);
+    snprintf(part, sizeof part, "%s/model.safetensors.part", to);
+    snprintf(config, sizeof config, "%s/config.json", to);
+    assert_int_equal(access(part, F_OK), -1);
+    assert_int_equal(access(config, F_OK), rc);
+    sl_fs_remove_tree(to, NULL);
+}
+
+static void checkpoints(void **state)
+{
+    static struct team_result result;
+    struct saved s;
+    struct every_alloc e = {.name = "checkpoint", .act = a_checkpoint, .check = no_half_export,
+                           .u = &s, .stride = 7};
+    char *text2;
+
+    (void)state;
+    saved_open(&s, SL_ZERO2, SL_FP32, 2);
+    s.team.job.model.layers = 1;
+    saved_run(&s, SAVED_STEPS, 0, &result);
+    text2 = sl_job_text(&s.team.job, NULL);
+    s.conf.text = text2;
+    s.conf.from = NULL;
+    assert_true(every_alloc(&e) >= 20);
+    free(text2);
+    saved_close(&s);
+}
+
 static void jobs(void **state)
 {
     struct every_alloc e = {.name = "job text", .act = a_job};
@@ -162,6 +217,7 @@ static void ranks_at_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checkpoints),
         cmocka_unit_test(jobs),
         cmocka_unit_test(programs_of_every_strategy),
         cmocka_unit_test(plans),
