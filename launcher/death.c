@@ -76,6 +76,10 @@ void sl_death_text(const struct sl_death *d, const char *host, char *ret, size_t
 void sl_death_hint(const struct sl_death *d, long oom, char *ret, size_t size)
 {
     ret[0] = '\0';
+    if (WIFSIGNALED(d->wait_status) && WTERMSIG(d->wait_status) == SIGBUS)
+        snprintf(ret, size,
+                 "Signal 7 on a machine in order: a file of data.train or data.valid was cut short"
+                 " while it was read, or no memory was left for what the ranks share.");
     if (!WIFSIGNALED(d->wait_status) || WTERMSIG(d->wait_status) != SIGKILL)
         return;
     if (oom > 0)

@@ -1,4 +1,5 @@
 /* prepare.c - sl_dataset_prepare(): a job's texts become token files in a cache, once */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/fs.h"
+#include "common/str.h"
 #include "executor/data/dataset.h"
 #include "executor/data/tokenizer.h"
 #include "executor/data/tokens.h"
@@ -71,6 +73,41 @@ static int put_path(char ret[SL_DATASET_PATH], const char *dir, uint64_t key, co
     if (n < 0 || n >= SL_DATASET_PATH)
         return sl_fail(err, SL_USAGE, "the cache's path \"%s\" is too long", dir);
     return 0;
+}
+
+/* Whether nobody builds what the lock stands for; `mine` is the name of the lock that we hold. */
+static int is_free(int dir, const char *lock, const char *mine)
+{
+    int fd, ours = !strcmp(lock, mine);
+
+    if (ours)
+        return 1;
+    fd = openat(dir, lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno == ENOENT;
+    ours = !flock(fd, LOCK_EX | LOCK_NB);
+    close(fd);
+    return ours;
+}
+
+/* Half-made files, as large as the text, of processes that were killed or interrupted. */
+static void sweep(const char *path, uint64_t key)
+{
+    DIR *d = opendir(path);
+    char lock[32], mine[32];
+    struct dirent *e;
+
+    snprintf(mine, sizeof mine, "%016" PRIx64 ".lock", key);
+    while (d && (e = readdir(d))) {
+        if (strspn(e->d_name, "0123456789abcdef") != 16 || e->d_name[16] != '.'
+            || !sl_str_ends(e->d_name, ".tmp"))
+            continue;
+        snprintf(lock, sizeof lock, "%.16s.lock", e->d_name);
+        if (is_free(dirfd(d), lock, mine))
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
 }
 
 /* 1: the cached file is whole; 0: there is none; -1: there is one, and it is damaged. */
@@ -162,6 +199,7 @@ static int one(const struct cache *c, const char *path, uint64_t from_key, uint6
         rc = 0;
         goto out;
     }
+    sweep(c->dir, *key);
     if (c->kind == SL_TOK_WORD && sl_text_check_utf8(&text, path, err))
         goto out;
     if (c->kind == SL_TOK_BYTE)

@@ -57,3 +57,24 @@ setup() {
     [ "$(sql "SELECT group_concat(DISTINCT state) FROM jobs")" = stopped ] || { "$SL" list; false; }
     [ -z "$(ls "$TMPDIR")" ]
 }
+
+@test "token files that are cut short under a run: the rank's death says what may have happened" {
+    head -c 20000 /dev/zero >tokens
+    "$SL" run job.toml --no-web --set 'data.train="tokens"' --set 'data.tokenizer="uint16"' --set data.vocab_size=9 --set train.steps=10000000 \
+        2>err 3>&- &
+    local i run=$! rc=0
+    for ((i = 0; i < 400; i++)); do
+        [ "$(sql 'SELECT state FROM jobs' 2>/dev/null)" != running ] || break
+        sleep 0.05
+    done
+    : >tokens
+    for ((i = 0; i < 400; i++)); do
+        [ "$(sql 'SELECT state FROM jobs')" = running ] || break
+        sleep 0.05
+    done
+    kill -QUIT $run 2>/dev/null || :
+    wait $run || rc=$?
+    [ $rc -eq 1 ] || { cat err; false; }
+    grep -q 'was killed by signal 7' err
+    grep -q 'cut short while it was read' err
+}

@@ -326,6 +326,57 @@ static void ready_made_tokens_are_checked_and_used_in_place(void **state)
     room_fini(&r);
 }
 
+static char *put_file(const struct room *r, const char *name)
+{
+    char path[600], *ret;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s", r->cache, name);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("half", f);
+    fclose(f);
+    ret = strdup(path);
+    assert_non_null(ret);
+    return ret;
+}
+
+/* Each was as large as its text and stayed for ever; what somebody still builds is left alone. */
+static void what_a_killed_run_left_is_removed(void **state)
+{
+    struct room r;
+    struct sl_dataset_files f;
+    char *gone, *gone2, *kept, *foreign, *lock;
+    int fd;
+
+    (void)state;
+    room_init(&r, SL_TOK_BYTE);
+    assert_int_equal(sl_dataset_prepare(&r.job, r.cache, &f, NULL), 0);
+    gone = put_file(&r, "0123456789abcdef.tokens.00000001.tmp");
+    gone2 = put_file(&r, "fedcba9876543210.tokens.00000001.tmp");
+    kept = put_file(&r, "00000000000000aa.tokens.00000001.tmp");
+    foreign = put_file(&r, "notes.tmp");
+    free(put_file(&r, "fedcba9876543210.lock"));
+    lock = put_file(&r, "00000000000000aa.lock");
+    fd = open(lock, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(unlink(f.train), 0); /* so that it is built once more */
+    assert_int_equal(sl_dataset_prepare(&r.job, r.cache, &f, NULL), 0);
+    assert_int_equal(f.built, 1);
+    assert_int_equal(access(gone, F_OK), -1);
+    assert_int_equal(access(gone2, F_OK), -1);
+    assert_int_equal(access(kept, F_OK), 0);
+    assert_int_equal(access(foreign, F_OK), 0);
+    close(fd);
+    free(gone);
+    free(gone2);
+    free(kept);
+    free(foreign);
+    free(lock);
+    room_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_validation_file_uses_the_training_vocabulary),
         cmocka_unit_test(a_damaged_cache_is_made_anew),
         cmocka_unit_test(several_at_once_build_once),
+        cmocka_unit_test(what_a_killed_run_left_is_removed),
         cmocka_unit_test(a_cache_that_cannot_be_is_an_error_with_a_remedy),
         cmocka_unit_test(wrong_data_is_named_with_its_key),
         cmocka_unit_test(ready_made_tokens_are_checked_and_used_in_place),
