@@ -19,7 +19,7 @@ teardown() {
 }
 
 browse() { # URL ACTION...: what was seen is in $T/seen
-    timeout 150 python3 "$srcdir/tests/web/browse.py" "$@" >"$T/seen" 3>&- 7>&- 8<&-
+    timeout 300 python3 "$srcdir/tests/web/browse.py" "$@" >"$T/seen" 3>&- 7>&- 8<&-
     cat "$T/seen"
     [ "$(jq .until "$T/seen")" = true ]
     [ "$(jq .dialogs "$T/seen")" = 0 ]

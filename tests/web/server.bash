@@ -8,19 +8,19 @@ seed() {
     started="$started $seeder"
     exec 7>"$T/in" 8<"$T/answers"
     local line
-    read -r -t 60 line <&8 && [ "$line" = ready ]
+    read -r -t 300 line <&8 && [ "$line" = ready ]
 }
 
 tell() {
     local line
     echo "event $1" >&7
-    read -r -t 10 line <&8 && [ "$line" = ok ]
+    read -r -t 60 line <&8 && [ "$line" = ok ]
 }
 
 advance() {
     local line
     echo step >&7
-    read -r -t 10 line <&8 && [ "$line" = ok ]
+    read -r -t 60 line <&8 && [ "$line" = ok ]
 }
 
 # serve: $url (ends in /), $token
