@@ -78,7 +78,7 @@ wait_for() {
     [ "$(get 'api/jobs/1/series?metric=loss' | jq '.series[0].points | length > 2')" = true ]
     kill -INT "$keeper"
     wait "$keeper" || status=$?
-    [ "$status" -eq 130 ]
+    [ "$status" -eq 75 ]
     ! curl -sS --max-time 5 "${url}healthz" 2>/dev/null
     # nothing of it was lost: every step of both ranks is there
     [ "$(sqlite3 "$T/state/shardlaunch.db" 'SELECT count(*) - 2 * max(step) FROM rank_throughput')" = 0 ]
