@@ -44,4 +44,4 @@ eval_samples = 5
 EOF
 }
 
-sql() { sqlite3 -readonly "$DB" "$1"; }
+sql() { sqlite3 -readonly -cmd '.timeout 5000' "$DB" "$1"; }
