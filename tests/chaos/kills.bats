@@ -110,7 +110,7 @@ take_up() { # the job has ended, and nothing of it lives
         pids=$(pids_of "$what")
         echo "$what $when $attempt $(now)" >>"$faults"
         hit=0 # the first death may be answered before the second kill
-        for p in $pids; do kill -9 "$p" 2>/dev/null && hit=1; done
+        for p in $pids; do kill -9 "$p" 2>/dev/null && hit=1 || :; done
         [ $hit -eq 1 ]
         case $what in
         rank | ranks) kill -0 "$keeper" || take_up ;; # the same failure at the same step twice may end it
