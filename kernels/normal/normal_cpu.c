@@ -136,21 +136,21 @@ static void part(void *arg, int64_t from, int64_t to, int thread)
 
     (void)thread;
     for (int64_t i = lo / 2; 2 * i < hi; i += LANES) {
-        float *y = a->y + (2 * i - a->first);
+        int64_t at = 2 * i - a->first; /* -1 where a range begins inside a pair */
 
         pairs(key, i, a->scale, c, s);
         if (2 * i >= lo && 2 * (i + LANES) <= hi) {
             for (int k = 0; k < LANES; k++) {
-                y[2 * k] = (float)c[k];
-                y[2 * k + 1] = (float)s[k];
+                a->y[at + 2 * k] = (float)c[k];
+                a->y[at + 2 * k + 1] = (float)s[k];
             }
             continue;
         }
         for (int k = 0; k < LANES; k++) {
             if (2 * (i + k) >= lo && 2 * (i + k) < hi)
-                y[2 * k] = (float)c[k];
+                a->y[at + 2 * k] = (float)c[k];
             if (2 * (i + k) + 1 >= lo && 2 * (i + k) + 1 < hi)
-                y[2 * k + 1] = (float)s[k];
+                a->y[at + 2 * k + 1] = (float)s[k];
         }
     }
 }
