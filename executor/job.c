@@ -180,7 +180,8 @@ static char *default_name(struct sl_arena *a, const char *file)
 }
 
 /* Put the name for {name}, and the job file's folder before a relative path. */
-static int expand(struct sl_job *job, const char *folder, const char **path, struct sl_err *err)
+static int expand(struct sl_job *job, const char *folder, const char **path, size_t most,
+                  struct sl_err *err)
 {
     const char *rest = *path, *hole;
     struct sl_buf b;
@@ -204,6 +205,11 @@ static int expand(struct sl_job *job, const char *folder, const char **path, str
         whole = sl_buf_take(&b, err);
     if (!whole)
         goto out;
+    if (strlen(whole) > most) {
+        sl_fail(err, SL_USAGE, "path \"%.60s...\" has %zu bytes with its folder, more than %zu",
+                whole, strlen(whole), most);
+        goto out;
+    }
     *path = sl_arena_strdup(job->arena, whole);
     rc = *path ? 0 : sl_fail(err, SL_SYSTEM, "cannot hold the job: %s", strerror(errno));
 out:
@@ -218,7 +224,7 @@ static int expand_resume(struct sl_job *job, const char *folder, struct sl_err *
 
     if (!strcmp(*resume, "auto") || !strcmp(*resume, "never"))
         return 0;
-    return expand(job, folder, resume, err);
+    return expand(job, folder, resume, SL_JOB_DIR_MAX, err);
 }
 
 /* It is shown on terminals and in file names: nothing in it may act there. */
@@ -228,6 +234,11 @@ static int check_name(const struct sl_job *job, const struct sl_conf *c, struct 
     char one[5], shown[12];
     int n = p ? sl_utf8_len(p, strlen(p)) : 0;
 
+    if (!p && strlen(job->name) > SL_JOB_NAME_MAX) {
+        sl_conf_bad(c, "name", err, "name is missing, and the file's has %zu bytes, more than %d",
+                    strlen(job->name), SL_JOB_NAME_MAX);
+        return sl_hint(err, "Give one: name = \"...\".");
+    }
     if (!p)
         return 0;
     snprintf(one, sizeof one, "%.*s", n ? n : 1, p);
@@ -267,8 +278,10 @@ static struct sl_job *make(const char *text, size_t n, const char *file, const c
         goto fail;
     }
     if (check_name(job, c, err) || check_all(job, c, err) ||
-        expand(job, folder, &job->data.train, err) || expand(job, folder, &job->data.valid, err) ||
-        expand(job, folder, &job->checkpoint.dir, err) || expand_resume(job, folder, err))
+        expand(job, folder, &job->data.train, SL_JOB_PATH_MAX, err) ||
+        expand(job, folder, &job->data.valid, SL_JOB_PATH_MAX, err) ||
+        expand(job, folder, &job->checkpoint.dir, SL_JOB_DIR_MAX, err) ||
+        expand_resume(job, folder, err))
         goto fail;
     sl_conf_destroy(c);
     return job;

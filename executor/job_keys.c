@@ -41,7 +41,7 @@ static const char *no_tokenizer(const char *text)
 }
 
 static const struct sl_conf_opt keys[] = {
-    {.key = "name", .type = SL_CONF_STR, .at = AT(name), .max = 100, .def = "\"\"",
+    {.key = "name", .type = SL_CONF_STR, .at = AT(name), .max = SL_JOB_NAME_MAX, .def = "\"\"",
      .help = "The run's name; default: the file's name without .toml."},
 
     {.key = "resources.nodes", .type = SL_CONF_INT, .at = AT(resources.nodes), .min = 1,
@@ -78,9 +78,11 @@ static const struct sl_conf_opt keys[] = {
      .why_not = "this version starts from random weights only",
      .help = "Folder or file with weights to start from."},
 
-    {.key = "data.train", .type = SL_CONF_STR, .at = AT(data.train), .min = 1, .max = 1000,
+    {.key = "data.train", .type = SL_CONF_STR, .at = AT(data.train), .min = 1,
+     .max = SL_JOB_PATH_MAX,
      .help = "File to train on; relative to the job file."},
-    {.key = "data.valid", .type = SL_CONF_STR, .at = AT(data.valid), .max = 1000, .def = "\"\"",
+    {.key = "data.valid", .type = SL_CONF_STR, .at = AT(data.valid),
+     .max = SL_JOB_PATH_MAX, .def = "\"\"",
      .help = "File to evaluate on."},
     {.key = "data.valid_fraction", .type = SL_CONF_REAL, .at = AT(data.valid_fraction), .max = 1,
      .flags = SL_CONF_BELOW, .def = "0.05",
@@ -129,7 +131,8 @@ static const struct sl_conf_opt keys[] = {
     {.key = "train.eval_samples", .type = SL_CONF_INT, .at = AT(train.eval_samples), .max = 1e12,
      .def = "0", .help = "Samples of an evaluation; 0: all."},
 
-    {.key = "checkpoint.dir", .type = SL_CONF_STR, .at = AT(checkpoint.dir), .max = 900,
+    {.key = "checkpoint.dir", .type = SL_CONF_STR, .at = AT(checkpoint.dir),
+     .max = SL_JOB_DIR_MAX,
      .def = "\"\"",
      .help = "Folder of checkpoints, may hold {id} and {name}; default: in the run's own folder."},
     {.key = "checkpoint.every", .type = SL_CONF_INT, .at = AT(checkpoint.every), .max = 1e9,
@@ -137,7 +140,7 @@ static const struct sl_conf_opt keys[] = {
     {.key = "checkpoint.keep", .type = SL_CONF_INT, .at = AT(checkpoint.keep), .max = 1e9,
      .def = "3", .help = "Complete checkpoints that are kept, the newest; 0: all."},
     {.key = "checkpoint.resume", .type = SL_CONF_STR, .at = AT(checkpoint.resume), .min = 1,
-     .max = 900, .def = "\"auto\"",
+     .max = SL_JOB_DIR_MAX, .def = "\"auto\"",
      .help = "Go on from: auto (the newest in dir, if any), never, or a checkpoint's path."},
 
     {.key = "failure.max_restarts", .type = SL_CONF_INT, .at = AT(failure.max_restarts),

@@ -90,6 +90,22 @@ apart() {
     grep -qF '\x1B[2Jx' said
 }
 
+@test "names and paths that only a rank would find too long are refused here" {
+    local long
+    long=$(printf '%0120d' 0)
+    grep -v '^name' job.toml >"$long.toml"
+    apart "$sl" check "$long.toml"
+    [ "$status" -eq 2 ]
+    grep -q "$long.toml:1:1: name is missing, and the file's has 120 bytes, more than 100" said
+    apart "$sl" check "$long.toml" --set 'name="short"'
+    [ "$status" -eq 0 ]
+    mkdir -p "$long/$long"
+    cp job.toml "$long/$long"
+    apart "$sl" check "$long/$long/job.toml" --set "data.train=\"$(printf '%0990d' 0)\"" # 990 and the folder's
+    [ "$status" -eq 2 ]
+    grep -q 'bytes with its folder, more than 1000' said
+}
+
 @test "data files are not opened" {
     [ ! -e kjv.txt ]
     apart "$sl" check job.toml
