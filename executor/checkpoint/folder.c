@@ -114,7 +114,11 @@ int sl_ckpt_publish(const char *dir, int64_t step, struct sl_err *err)
         return -1;
     if (rename(part, whole))
         return sl_fail(err, SL_SYSTEM, "rename \"%s\": %s", part, strerror(errno));
-    return sl_ckpt_sync(dir, err);
+    if (sl_ckpt_sync(dir, err))
+        return -1;
+    if (snprintf(part, sizeof part, "%s/..", dir) < (int)sizeof part)
+        sl_ckpt_sync(part, NULL); /* the folder may be new; who may not read the one above cannot */
+    return 0;
 }
 
 /* Calls `each` for every step of a prefix; a folder that is absent has none. */

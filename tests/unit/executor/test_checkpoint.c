@@ -133,6 +133,26 @@ static void a_stop_leaves_a_checkpoint(void **state)
     saved_close(&s);
 }
 
+/* A step that was left out counts: Adam's step behind the checkpoint is one less. */
+static void a_skipped_step_is_remembered(void **state)
+{
+    struct saved s;
+    static struct team_result whole, first, rest;
+
+    (void)state;
+    saved_open(&s, SL_ZERO2, SL_FP32, 2);
+    s.team.job.failure.on_nan = SL_NAN_SKIP;
+    s.team.bad_rank = 1;
+    s.team.bad_from = s.team.bad_to = 3;
+    saved_run(&s, 0, 0, &whole);
+    assert_int_equal(whole.r[0].trained.skipped, 1);
+    saved_run(&s, 5, 0, &first);
+    saved_run(&s, 0, 5, &rest);
+    same(&whole, &rest, 5, "skipped");
+    assert_int_equal(rest.r[0].trained.skipped, 1);
+    saved_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +160,7 @@ int main(void)
         cmocka_unit_test(any_number_of_ranks_goes_on),
         cmocka_unit_test(the_newest_are_kept),
         cmocka_unit_test(a_stop_leaves_a_checkpoint),
+        cmocka_unit_test(a_skipped_step_is_remembered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
