@@ -12,7 +12,7 @@ static const struct sl_opt options[] = {
 static void describe(const struct sl_job *job, struct sl_buf *b)
 {
     const struct sl_train_spec *t = &job->train;
-    int64_t ranks = job->resources.ranks_per_node;
+    int64_t ranks = sl_job_ranks(job);
 
     sl_buf_printf(b, "%s: ok: \"%s\", %s of %lld layers and width %lld, %s on %lld rank%s, %s, ",
                   job->file, job->name, job->model.kind, (long long)job->model.layers,
@@ -36,7 +36,7 @@ static void describe_json(const char *file, const struct sl_job *job, const stru
     sl_json_put_bool(&j, "ok", job != NULL);
     if (job) {
         sl_json_put_str(&j, "name", job->name);
-        sl_json_put_int(&j, "ranks", job->resources.ranks_per_node);
+        sl_json_put_int(&j, "ranks", sl_job_ranks(job));
         sl_json_put_str(&j, "strategy", sl_strategy_name(job->train.strategy));
         sl_json_put_str(&j, "precision", sl_precision_name(job->train.precision));
     } else {

@@ -72,10 +72,11 @@ static int run(const struct sl_args *args, struct sl_err *err)
 
     if (!job)
         return -1;
-    ranks = (int)job->resources.ranks_per_node;
+    ranks = sl_job_ranks(job);
+    lim.cores *= (int)job->resources.nodes; /* the nodes are taken to be like this one */
     lim.per_rank = sl_args_int(args, "limit", job->resources.memory_limit);
     if (!sl_args_given(args, "limit")) /* with a limit, the machine is another one */
-        lim.machine = sl_proc_memory_limit();
+        lim.machine = sl_proc_memory_limit() * job->resources.nodes;
     for (int s = 0; s < SL_STRATEGIES; s++) {
         if (!all && s != (int)job->train.strategy)
             continue;

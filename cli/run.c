@@ -15,6 +15,7 @@
 #include "executor/checkpoint/checkpoint.h"
 #include "executor/data/dataset.h"
 #include "executor/plan.h"
+#include "launcher/crew.h"
 #include "launcher/launch.h"
 #include "store/jobs.h"
 #include "store/reader.h"
@@ -59,8 +60,10 @@ enum { MAX_SET = 256 };
 struct run {
     const struct sl_args *args;
     struct sl_job *job;
-    const char *file; /* the job's */
+    char *file;       /* the job's */
     int again;        /* it has been run before: `retry` */
+    const char *how;  /* what a person has typed, in short: for hints */
+    struct sl_crew *crew; /* the tasks of srun or mpirun; NULL: alone */
     char *text, *db, *folder;
     struct sl_program *program;
     struct sl_plan plan;
@@ -93,11 +96,37 @@ static char *setting(const char *key, const char *value, struct sl_err *err)
     return s;
 }
 
+/* What the job asks for against what was started; the settings that say the latter. */
+static int take_shape(struct run *r, char shape[2][64], struct sl_err *err)
+{
+    const struct sl_resources *want = &r->job->resources;
+    int each;
+
+    if (!r->crew && want->nodes > 1) {
+        sl_fail(err, SL_USAGE, "resources.nodes is %" PRId64 ", and this is one task on one machine",
+                want->nodes);
+        return sl_hint(err, "Say srun --mpi=pmix -N%" PRId64 " --ntasks-per-node=1 %s, also inside"
+                            " sbatch and salloc; or --set resources.nodes=1.",
+                       want->nodes, r->how);
+    }
+    if (!r->crew)
+        return 0;
+    if (sl_crew_shape(r->crew, r->how, want->nodes, want->ranks_per_node, &each, err))
+        return -1;
+    if (r->crew->nodes > 1)
+        return sl_fail(err, SL_USAGE, "started on %d nodes: this version's ranks exchange data inside"
+                                      " one node only", r->crew->nodes);
+    sl_crew_number(r->crew, each);
+    snprintf(shape[0], sizeof shape[0], "resources.nodes=%d", r->crew->nodes);
+    snprintf(shape[1], sizeof shape[1], "resources.ranks_per_node=%d", each);
+    return 0;
+}
+
 /* --set in the order given, then the options that stand for keys. */
 static int load(struct run *r, struct sl_err *err)
 {
-    const char *set[MAX_SET + 3], *const *given;
-    char ranks[64], *strategy = NULL, *name = NULL;
+    const char *set[MAX_SET + 5], *const *given;
+    char ranks[64], shape[2][64], *strategy = NULL, *name = NULL;
     int n, n_set = 0, rc = -1;
 
     given = sl_args_list(r->args, "set", &n);
@@ -125,6 +154,14 @@ static int load(struct run *r, struct sl_err *err)
         set[n_set++] = name;
     }
     r->job = sl_job_load(r->file, set, n_set, err);
+    if (r->job && take_shape(r, shape, err))
+        goto end;
+    if (r->job && r->crew) { /* as what it was started on has it */
+        sl_job_destroy(r->job);
+        set[n_set++] = shape[0];
+        set[n_set++] = shape[1];
+        r->job = sl_job_load(r->file, set, n_set, err);
+    }
     if (r->job)
         r->text = sl_job_text(r->job, err);
     rc = r->text ? 0 : -1;
@@ -139,11 +176,12 @@ end:
 static int plan(struct run *r, struct sl_err *err)
 {
     const struct sl_job *job = r->job;
-    int ranks = (int)job->resources.ranks_per_node;
+    int ranks = sl_job_ranks(job), nodes = (int)job->resources.nodes;
+    int cores = r->crew ? sl_crew_cores(r->crew) : sl_proc_cpus();
 
     r->limits = (struct sl_plan_limits){.per_rank = job->resources.memory_limit,
-                                        .machine = sl_proc_memory_limit(),
-                                        .cores = sl_proc_cpus()};
+                                        .machine = nodes * sl_proc_memory_limit(),
+                                        .cores = nodes * cores};
     r->program = sl_program_make(job, ranks, job->train.strategy,
                                  sl_program_threads(job, ranks, r->limits.cores), 0, err);
     if (!r->program)
@@ -299,6 +337,7 @@ static int launch(struct run *r, struct sl_err *err)
         .id = r->id,
         .db = r->db,
         .folder = r->folder,
+        .crew = r->crew,
         .ranks = r->plan.ranks,
         .threads = r->plan.threads,
         .units = r->program->train->nunits,
@@ -323,39 +362,77 @@ static int launch(struct run *r, struct sl_err *err)
     return status;
 }
 
-/* One task is one run: several tasks of an outer launcher would each train the whole job. */
-static int check_alone(struct sl_err *err)
+/* A task of several that does not decide: its agent does what the first task's says. */
+static int follow(struct run *r, struct sl_err *err)
 {
-    static const char *const size[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    struct sl_launch l = {.crew = r->crew, .out = 2};
 
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
-        const char *n = getenv(size[i]);
+    return sl_launch_run(&l, err);
+}
 
-        if (!n || atoi(n) < 2)
-            continue;
-        sl_fail(err, SL_USAGE, "started as one of %d tasks (%s), which this version cannot join",
-                atoi(n), size[i]);
-        return sl_hint(err, "Start one task (srun -n1): it starts resources.ranks_per_node ranks.");
-    }
+static int know(void *u, const struct sl_job_row *row)
+{
+    (void)u, (void)row;
     return 0;
+}
+
+/* `retry`: the job's folder holds its job file, complete and with absolute paths. 0, or a status. */
+static int find(struct run *r, struct sl_err *err)
+{
+    struct sl_store *st = NULL;
+    char dir[4096];
+    int found;
+
+    if (sl_state_read(r->args, &st, err))
+        return -1;
+    found = st ? sl_read_job(st, r->id, know, NULL, err) : 0;
+    if (found > 0 && sl_jobs_dir(st, r->id, dir, sizeof dir, err))
+        found = -1;
+    sl_store_close(st);
+    if (found <= 0)
+        return found ? -1 : sl_state_no_job(r->id);
+    r->file = sl_fs_absolute(dir, "job.toml", err);
+    return r->file ? 0 : -1;
+}
+
+static int lead(struct run *r, struct sl_err *err)
+{
+    int status = r->again ? find(r, err) : 0;
+
+    if (status) {
+        if (r->crew)
+            sl_crew_dismiss(r->crew, status < 0 ? sl_exit_status(err->code) : status);
+        return status;
+    }
+    status = -1;
+    if (!load(r, err) && !plan(r, err) && !enter(r, err)) {
+        announce(r);
+        if (checkpoints(r, err)) {
+            give_up(r, err);
+        } else {
+            status = launch(r, err);
+            if (status >= 0)
+                return status;
+        }
+    } else if (r->refused) {
+        sl_say_error(err);
+        status = SL_EXIT_MEMORY;
+    }
+    if (r->crew) /* nothing was started: the other tasks wait to hear so */
+        sl_crew_dismiss(r->crew, status < 0 ? sl_exit_status(err->code) : status);
+    return status;
 }
 
 static int go(struct run *r, struct sl_err *err)
 {
     int status = -1;
 
-    if (!check_alone(err) && !load(r, err) && !plan(r, err) && !enter(r, err)) {
-        announce(r);
-        if (checkpoints(r, err))
-            give_up(r, err);
-        else
-            status = launch(r, err);
-    } else if (r->refused) {
-        sl_say_error(err);
-        status = SL_EXIT_MEMORY;
-    }
+    if (sl_crew_meet(r->how, NULL, &r->crew, err) >= 0)
+        status = r->crew && r->crew->me > 0 ? follow(r, err) : lead(r, err);
+    sl_crew_destroy(r->crew);
     sl_program_destroy(r->program);
     sl_job_destroy(r->job);
+    free(r->file);
     free(r->text);
     free(r->db);
     free(r->folder);
@@ -367,40 +444,28 @@ static int go(struct run *r, struct sl_err *err)
 static int run(const struct sl_args *args, struct sl_err *err)
 {
     int n;
-    struct run r = {.args = args, .lock = -1, .file = sl_args_operands(args, &n)[0]};
+    struct run r = {.args = args, .lock = -1};
+    char how[200];
 
+    r.file = sl_strdup(sl_args_operands(args, &n)[0]);
+    if (!r.file)
+        return sl_fail(err, SL_SYSTEM, "cannot hold a path: %s", strerror(errno));
+    snprintf(how, sizeof how, "shardlaunch %.150s", r.file);
+    r.how = how;
     return go(&r, err);
 }
 
-static int know(void *u, const struct sl_job_row *row)
-{
-    (void)u, (void)row;
-    return 0;
-}
-
-/* The job's folder holds its job file, complete and with absolute paths. */
 static int retry(const struct sl_args *args, struct sl_err *err)
 {
     struct run r = {.args = args, .lock = -1, .again = 1};
-    struct sl_store *st = NULL;
-    char dir[4096], *file;
-    int n, status, found;
+    char how[64];
+    int n;
 
-    if (sl_state_id(sl_args_operands(args, &n)[0], &r.id, err) || sl_state_read(args, &st, err))
+    if (sl_state_id(sl_args_operands(args, &n)[0], &r.id, err))
         return -1;
-    found = st ? sl_read_job(st, r.id, know, NULL, err) : 0;
-    if (found > 0 && sl_jobs_dir(st, r.id, dir, sizeof dir, err))
-        found = -1;
-    sl_store_close(st);
-    if (found <= 0)
-        return found ? -1 : sl_state_no_job(r.id);
-    file = sl_fs_absolute(dir, "job.toml", err);
-    if (!file)
-        return -1;
-    r.file = file;
-    status = go(&r, err);
-    free(file);
-    return status;
+    snprintf(how, sizeof how, "shardlaunch retry %" PRId64, r.id);
+    r.how = how;
+    return go(&r, err);
 }
 
 const struct sl_cmd sl_cmd_run = {

@@ -69,11 +69,18 @@ int sl_job_check_ranks(const struct sl_job *job, int ranks, struct sl_err *err)
 
 static int check_resources(const struct sl_job *job, const struct sl_conf *c, struct sl_err *err)
 {
-    if (job->resources.nodes > 1)
+    const struct sl_resources *r = &job->resources;
+
+    if (r->nodes * r->ranks_per_node > SL_MAX_RANKS)
         return sl_conf_bad(c, "resources.nodes", err,
-                           "resources.nodes is %lld: this version runs on one node; use 1",
-                           (long long)job->resources.nodes);
+                           "resources.nodes is %lld: with %lld ranks on each that is more than %d",
+                           (long long)r->nodes, (long long)r->ranks_per_node, SL_MAX_RANKS);
     return 0;
+}
+
+int sl_job_ranks(const struct sl_job *job)
+{
+    return (int)(job->resources.nodes * job->resources.ranks_per_node);
 }
 
 static int check_model(struct sl_job *job, const struct sl_conf *c, struct sl_err *err)
@@ -156,11 +163,12 @@ static int check_train(const struct sl_job *job, const struct sl_conf *c, struct
 static int check_all(struct sl_job *job, const struct sl_conf *c, struct sl_err *err)
 {
     struct sl_err inner = {0};
-    int ranks = (int)job->resources.ranks_per_node;
+    int ranks;
 
     if (check_resources(job, c, err) || check_model(job, c, err) || check_data(job, c, err) ||
         check_train(job, c, err))
         return -1;
+    ranks = sl_job_ranks(job);
     if (sl_job_check_ranks(job, ranks, &inner)) {
         sl_conf_bad(c, "train.batch", err, "%s", inner.msg);
         return sl_hint(err, "%s", inner.hint);

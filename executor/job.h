@@ -20,11 +20,11 @@ enum sl_tokenizer_kind { SL_TOK_BYTE, SL_TOK_WORD, SL_TOK_UINT16 };
 enum sl_on_nan { SL_NAN_STOP, SL_NAN_SKIP };
 enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_UNIT };
 
-enum { SL_MAX_RANKS = 64 }; /* ranks of one node; several nodes come with their own issue */
+enum { SL_MAX_RANKS = 64 }; /* of a job, on all its nodes */
 
 struct sl_resources {
-    int64_t nodes;          /* 1 */
-    int64_t ranks_per_node; /* 1..64 */
+    int64_t nodes;          /* 1: not said, it runs on those that it is started on */
+    int64_t ranks_per_node; /* nodes * ranks_per_node is 1..SL_MAX_RANKS */
     int64_t threads;        /* per rank; 0: cores / ranks, at least 1 */
     const char *device;     /* "auto", "cpu"; "cuda" is refused until that back end exists */
     int64_t memory_limit;   /* bytes per rank; 0: none */
@@ -101,6 +101,8 @@ void sl_job_destroy(struct sl_job *job);
 
 /* The whole job as canonical TOML, absolute paths; parses to an equal job. Caller frees. */
 char *sl_job_text(const struct sl_job *job, struct sl_err *err);
+
+int sl_job_ranks(const struct sl_job *job); /* of all nodes */
 
 /* Ranks, micro-batch and batch must fit together: micro_batch * ranks divides batch. SL_USAGE. */
 int sl_job_check_ranks(const struct sl_job *job, int ranks, struct sl_err *err);

@@ -45,9 +45,10 @@ static const struct sl_conf_opt keys[] = {
      .help = "The run's name; default: the file's name without .toml."},
 
     {.key = "resources.nodes", .type = SL_CONF_INT, .at = AT(resources.nodes), .min = 1,
-     .max = 100000, .def = "1", .help = "Machines. This version runs on one."},
+     .max = SL_MAX_RANKS, .def = "1",
+     .help = "Machines; 1: those that it is started on (srun -N)."},
     {.key = "resources.ranks_per_node", .type = SL_CONF_INT, .at = AT(resources.ranks_per_node),
-     .min = 1, .max = SL_MAX_RANKS, .def = "1", .help = "Processes that share the work."},
+     .min = 1, .max = SL_MAX_RANKS, .def = "1", .help = "Processes of each machine that share the work."},
     {.key = "resources.threads", .type = SL_CONF_INT, .at = AT(resources.threads), .max = 1024,
      .def = "0", .help = "Threads of a rank; 0: cores / ranks."},
     {.key = "resources.device", .type = SL_CONF_WORD, .at = AT(resources.device), .def = "\"auto\"",

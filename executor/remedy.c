@@ -111,7 +111,8 @@ static void also(char *text, size_t size, const char *what)
     snprintf(text + n, size - n, "%s%s", n ? " and " : "", what);
 }
 
-static void describe(const struct sl_plan *from, const struct change *c, struct sl_remedy *ret)
+static void describe(const struct sl_plan *from, const struct change *c, int nodes,
+                     struct sl_remedy *ret)
 {
     char word[64];
 
@@ -130,7 +131,7 @@ static void describe(const struct sl_plan *from, const struct change *c, struct 
     if (c->precision != from->precision)
         also(ret->text, sizeof ret->text, "train.precision = \"bf16\"");
     if (c->ranks != from->ranks) {
-        snprintf(word, sizeof word, "resources.ranks_per_node = %d", c->ranks);
+        snprintf(word, sizeof word, "resources.ranks_per_node = %d", c->ranks / nodes);
         also(ret->text, sizeof ret->text, word);
     }
 }
@@ -153,7 +154,7 @@ int sl_remedy_find(const struct sl_job *job, const struct sl_plan *plan,
                 return -1;
             if (!ret->plan.fits)
                 continue;
-            describe(plan, &l.v[i], ret);
+            describe(plan, &l.v[i], (int)job->resources.nodes, ret);
             return 1;
         }
     }

@@ -35,7 +35,7 @@ static int without_pmix(const char *program, struct sl_err *err)
     if (slurm > 1) {
         sl_fail(err, SL_USAGE, "srun started %d tasks without PMIx: they cannot find each other",
                 slurm);
-        return sl_hint(err, "Start them with srun --mpi=pmix %s ...; srun --mpi=list shows whether"
+        return sl_hint(err, "Start them with srun --mpi=pmix %s; srun --mpi=list shows whether"
                             " this Slurm has it.", program);
     }
     if (number("OMPI_COMM_WORLD_SIZE") > 1 || number("PMI_SIZE") > 1) {
@@ -59,14 +59,14 @@ static int check_slurm(const char *program, struct sl_err *err)
         sl_fail(err, SL_USAGE,
                 "--ntasks=1 and --ntasks-per-node=%d contradict each other: Slurm started one task",
                 per_node);
-        return sl_hint(err, "Say srun --mpi=pmix -N%d --ntasks-per-node=%d %s ...", nodes, per_node,
+        return sl_hint(err, "Say srun --mpi=pmix -N%d --ntasks-per-node=%d %s", nodes, per_node,
                        program);
     }
     if (cpus > have) {
         sl_fail(err, SL_USAGE, "%d cpus per task were asked for, and this task may use %d", cpus,
                 have);
         return sl_hint(err, "srun does not take --cpus-per-task over from sbatch: say srun --mpi=pmix"
-                            " --cpus-per-task=%d %s ...", cpus, program);
+                            " --cpus-per-task=%d %s", cpus, program);
     }
     return 0;
 }
@@ -247,20 +247,20 @@ int sl_crew_shape(const struct sl_crew *c, const char *program, int64_t nodes,
             other++;
         sl_fail(err, SL_USAGE, "the nodes have different numbers of tasks: %s %d, %s %d",
                 first_of(c, 0), tasks_of(c, 0), first_of(c, other), tasks_of(c, other));
-        return sl_hint(err, "Say srun --mpi=pmix -N%d --ntasks-per-node=1 %s ...", c->nodes, program);
+        return sl_hint(err, "Say srun --mpi=pmix -N%d --ntasks-per-node=1 %s", c->nodes, program);
     }
     if (nodes > 1 && nodes != c->nodes) {
         sl_fail(err, SL_USAGE, "resources.nodes is %lld, and %d tasks were started on %d node%s (%s)",
                 (long long)nodes, c->n, c->nodes, c->nodes == 1 ? "" : "s",
                 sl_crew_hosts(c, hosts, sizeof hosts));
-        return sl_hint(err, "Say srun --mpi=pmix -N%lld --ntasks-per-node=%d %s ...", (long long)nodes,
+        return sl_hint(err, "Say srun --mpi=pmix -N%lld --ntasks-per-node=%d %s", (long long)nodes,
                        tasks, program);
     }
     if (tasks > 1 && ranks_per_node > 1 && ranks_per_node != tasks) {
         sl_fail(err, SL_USAGE,
                 "resources.ranks_per_node is %lld, and each node has %d tasks of one rank",
                 (long long)ranks_per_node, tasks);
-        return sl_hint(err, "Say srun --mpi=pmix -N%d --ntasks-per-node=%lld %s ..., or"
+        return sl_hint(err, "Say srun --mpi=pmix -N%d --ntasks-per-node=%lld %s, or"
                             " --ntasks-per-node=1.",
                        c->nodes, (long long)ranks_per_node, program);
     }

@@ -103,13 +103,22 @@ stepped() { grep -q '^step ' "$T/out"; }
     [ "$status" -eq 2 ]
 }
 
-@test "one of several tasks of an outer launcher is refused: each would train the whole job" {
-    for v in SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE PMI_SIZE; do
+@test "one of several tasks without PMIx is refused with the line to write: each would train the whole job" {
+    run env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 "$sl" "$job" --no-web
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"srun started 2 tasks without PMIx"*"srun --mpi=pmix shardlaunch $job"* ]]
+    for v in OMPI_COMM_WORLD_SIZE PMI_SIZE; do
         run env $v=2 "$sl" "$job" --no-web
         [ "$status" -eq 2 ]
-        [[ "$output" == *"$v"* ]]
+        [[ "$output" == *"mpiexec started 2 tasks without PMIx"* ]]
     done
     [ ! -e "$T/state/runs/1" ]
+}
+
+@test "a job for several nodes on one machine is refused with the line to write" {
+    run "$sl" "$job" --no-web --set resources.nodes=2
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"resources.nodes is 2, and this is one task"*"srun --mpi=pmix -N2 --ntasks-per-node=1 shardlaunch $job"* ]]
 }
 
 @test "a word that is no descriptor does not make a rank" {

@@ -123,11 +123,12 @@ static const struct wrong wrongs[] = {
     {14, "lr = 1\nprecision = \"fp16\"",
      "job.toml:15:13: train.precision is \"fp16\"; use \"fp32\" or \"bf16\"", NULL},
     {5, "layers = 2\nkind = \"resnet\"", "job.toml:6:8: model.kind is \"resnet\"; use \"gpt\"", ""},
+    {3, "nodes = 64\nranks_per_node = 2",
+     "job.toml:3:9: resources.nodes is 64: with 2 ranks on each that is more than 64", ""},
     /* features that do not exist yet */
     {3, "device = \"cuda\"",
      "job.toml:3:10: resources.device is \"cuda\": this version has no CUDA back end; use \"cpu\"",
      ""},
-    {3, "nodes = 2", "job.toml:3:9: resources.nodes is 2: this version runs on one node; use 1", ""},
     {10, "train = \"a\"\ntokenizer = \"gpt2\"",
      "job.toml:11:13: data.tokenizer is \"gpt2\": this version has the tokenizers \"byte\", "
      "\"word\" and \"uint16\" only", ""},
