@@ -373,7 +373,7 @@ static int norm_merge(struct sl_call *c, struct sl_err *err)
 
     me->loss = r->loss;
     me->stop = atomic_load(&ctl->stop);
-    if (c->o->a.barrier && sl_comm_barrier(r->comm, SL_OP_NORM_MERGE, -1, err))
+    if (c->o->a.barrier && sl_comm_merge(r->comm, r->g->strategy == SL_DP, err))
         return -1;
     sl_merge_read(ctl, r->g, r->spec->grad_clip, &r->merge);
     r->bad_row = r->merge.bad_rank < 0 ? 0 : r->bad_row + 1;
@@ -406,7 +406,7 @@ static int adamw(struct sl_call *c, struct sl_err *err)
 
 static int step_end(struct sl_call *c, struct sl_err *err)
 {
-    return c->o->a.barrier ? sl_comm_barrier(c->r->comm, SL_OP_STEP_END, -1, err) : 0;
+    return c->o->a.barrier ? sl_comm_meet(c->r->comm, SL_OP_STEP_END, -1, err) : 0;
 }
 
 sl_call_f *const sl_callers[SL_OP_KINDS] = {

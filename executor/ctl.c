@@ -10,7 +10,7 @@
 
 #include "executor/graph/graph.h"
 
-enum { CTL_MAGIC = 0x4c544353, CTL_VERSION = 1, MAX_UNITS = 1 << 16 };
+enum { CTL_MAGIC = 0x4c544353, CTL_VERSION = 2, MAX_UNITS = 1 << 16 };
 
 const char *const sl_phase_names[SL_PHASES]
     = {"starting", "loading", "computing", "waiting", "done", "stopped", "failed"};
@@ -99,6 +99,8 @@ const char *sl_ctl_kind_name(int kind)
         return "evaluation";
     case SL_WAIT_SEARCH:
         return "search for the first bad number";
+    case SL_WAIT_SAVE:
+        return "checkpoint";
     default:
         return kind >= 0 && kind < SL_OP_KINDS ? sl_kind_names[kind] : "nothing yet";
     }

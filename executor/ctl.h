@@ -12,6 +12,11 @@
  * how long. Collectives are numbered by the points at which a rank may have to wait, the wire-up's
  * fence being 1; behind is the rank with the lowest (collective, waiting). `kind` and `unit` say what
  * the collective is for.
+ *
+ * Several nodes: each has its own block, with a row for every rank of the job. A rank's partial
+ * results come to the blocks of other nodes with each meeting of all ranks (comm.h: sl_comm_barrier,
+ * sl_comm_merge) and are old in between. State, since, kind, unit, away, stepped and pid of other
+ * nodes' rows are as old as the agents make them (rank.h), on other nodes than the first for ever.
  */
 
 #include <stdatomic.h>
@@ -40,6 +45,7 @@ struct sl_ctl_rank {
     _Atomic uint32_t pid;                /* the agent writes it after fork, the rank again */
     _Atomic int32_t kind;                /* enum sl_kind of the last collective, or enum sl_ctl_kind */
     _Atomic int32_t unit;                /* unit it is about, -1: none */
+    _Atomic int32_t away;                /* 1 + the node that it waits for by network; 0: none */
     /* partial results: written by the rank before a barrier, read by all after it */
     double loss, eval_loss, eval_tokens;
     uint32_t stop;     /* this rank saw the stop flag before the step's merge */
@@ -49,8 +55,14 @@ struct sl_ctl_rank {
 };
 
 /* Waits that belong to no operation of the graph; `kind` is enum sl_kind or one of these. */
-enum sl_ctl_kind { SL_WAIT_NONE = -1, SL_WAIT_WIREUP = -2, SL_WAIT_START = -3, SL_WAIT_EVAL = -4,
-                   SL_WAIT_SEARCH = -5 };
+enum sl_ctl_kind {
+    SL_WAIT_NONE = -1,
+    SL_WAIT_WIREUP = -2,
+    SL_WAIT_START = -3,
+    SL_WAIT_EVAL = -4,
+    SL_WAIT_SEARCH = -5,
+    SL_WAIT_SAVE = -6, /* several nodes: all shards of a checkpoint are on disk, or have failed */
+};
 
 struct sl_ctl {
     uint32_t magic, version;
@@ -58,6 +70,7 @@ struct sl_ctl {
     _Alignas(64) _Atomic uint32_t stop; /* agent: leave after this step; the number of the signal */
     _Atomic int64_t checkpoint; /* step of the last complete one of this attempt, 0: none */
     _Alignas(64) _Atomic int32_t culprit; /* first rank that failed, -1: none known */
+    _Atomic int32_t lost; /* 1 + the first node whose connection broke or stayed silent; 0: none */
     _Alignas(64) _Atomic uint32_t arrived;
     _Alignas(64) _Atomic uint32_t epoch; /* futex: + 2 a barrier; bit 0: the attempt is over */
     _Alignas(64) _Atomic uint32_t sleepers;

@@ -20,7 +20,10 @@ libexecutor_a_SOURCES = \
 	%D%/plan.c %D%/plan.h \
 	%D%/remedy.c %D%/remedy.h \
 	%D%/ctl.c %D%/ctl.h \
-	%D%/comm.c %D%/comm_shm.c %D%/comm.h \
+	%D%/comm.c %D%/comm_shm.c %D%/comm_tcp.c %D%/comm.h %D%/comm_how.h \
+	%D%/address.c %D%/address.h \
+	%D%/links.c %D%/links.h \
+	%D%/flow.c %D%/flow.h \
 	%D%/optimizer.c %D%/optimizer.h \
 	%D%/call.c %D%/call.h \
 	%D%/run.c %D%/run.h \

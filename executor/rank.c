@@ -25,7 +25,9 @@ struct rank {
     size_t ctl_bytes;
     char *arena[SL_MAX_RANKS];
     struct sl_wireup wire;
-    int wired;
+    int wired, first; /* of this node's ranks */
+    const char *ifname; /* NULL: not chosen */
+    struct sl_links links;
     struct sl_reporter reporter;
     struct sl_comm comm;
     struct sl_trained trained;
@@ -38,7 +40,9 @@ static int check_start(const struct sl_rank_start *s, struct sl_err *err)
     if (s->magic != SL_RANK_MAGIC || s->version != SL_RANK_VERSION)
         return sl_fail(err, SL_BUG, "the start record is not one of this version");
     if (s->ranks < 1 || s->ranks > SL_MAX_RANKS || s->rank < 0 || s->rank >= s->ranks
-        || s->nlocal != s->ranks || s->local != s->rank || s->nodes != 1 || s->threads < 1 || s->arena_bytes < 1
+        || s->nodes < 1 || s->nlocal < 1 || s->node < 0 || s->node >= s->nodes
+        || s->nodes * s->nlocal != s->ranks || s->local < 0 || s->local >= s->nlocal
+        || s->node * s->nlocal + s->local != s->rank || s->threads < 1 || s->arena_bytes < 1
         || !(s->hang_timeout >= 0) || s->text_bytes > SL_RANK_MAX_TEXT)
         return sl_fail(err, SL_BUG, "the start record of rank %d of %d makes no sense", s->rank,
                        s->ranks);
@@ -107,10 +111,10 @@ static int map_arenas(struct rank *k, struct sl_err *err)
 {
     size_t bytes = (size_t)k->start.arena_bytes;
 
-    for (int r = 0; r < k->start.ranks; r++) {
-        int mine = r == k->start.rank;
+    for (int l = 0; l < k->start.nlocal; l++) {
+        int r = k->first + l, mine = r == k->start.rank;
 
-        k->arena[r] = map(k->start.arena_fd[r], bytes, mine ? PROT_READ | PROT_WRITE : PROT_READ,
+        k->arena[r] = map(k->start.arena_fd[l], bytes, mine ? PROT_READ | PROT_WRITE : PROT_READ,
                           "arena", err);
         if (!k->arena[r])
             return sl_within(err, "rank %d", r);
@@ -119,6 +123,19 @@ static int map_arenas(struct rank *k, struct sl_err *err)
 }
 
 /* --- the steps of a start --------------------------------------------------------------------- */
+
+static int connect_nodes(struct rank *k, struct sl_err *err)
+{
+    const char *text[SL_MAX_RANKS], *host[SL_MAX_RANKS];
+
+    for (int q = 0; q < k->start.nodes; q++) {
+        const struct sl_card *card = &k->wire.card[q * k->start.nlocal + k->start.local];
+
+        text[q] = card->links;
+        host[q] = card->host;
+    }
+    return sl_links_connect(&k->links, text, host, k->start.hang_timeout, k->ctl, err);
+}
 
 static int wire_up(struct rank *k, struct sl_err *err)
 {
@@ -132,7 +149,13 @@ static int wire_up(struct rank *k, struct sl_err *err)
                        k->wire.ranks, k->start.rank, k->start.ranks);
     atomic_store(&me->kind, SL_WAIT_WIREUP);
     sl_ctl_mark(k->ctl, k->start.rank, 1, 0, SL_PHASE_WAIT);
-    if (sl_wireup_exchange(&k->wire, k->start.hang_timeout, err))
+    if (k->start.nodes > 1
+        && sl_links_listen(&k->links, k->start.node, k->start.nodes, k->ifname, err))
+        return -1;
+    if (sl_wireup_exchange(&k->wire, k->start.nodes > 1 ? k->links.text : NULL,
+                           k->start.hang_timeout, err))
+        return -1;
+    if (k->start.nodes > 1 && connect_nodes(k, err))
         return -1;
     sl_ctl_mark(k->ctl, k->start.rank, 1, 0, SL_PHASE_LOAD);
     return 0;
@@ -173,6 +196,20 @@ static void hello(struct rank *k)
     snprintf(rep.u.hello.host, sizeof rep.u.hello.host, "%s", k->wire.card[k->start.rank].host);
     snprintf(rep.u.hello.device, sizeof rep.u.hello.device, "%s", k->dev->name);
     sl_reporter_send(&k->reporter, &rep);
+}
+
+/* Which way the bytes go is the first question when they are slow. */
+static void tell_network(struct rank *k)
+{
+    char text[256] = "";
+    int at = 0;
+
+    for (int q = 0; q < k->start.nodes; q++)
+        if (q != k->start.node && at < (int)sizeof text)
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s node %d %s (%s)", at ? "," : "",
+                           q, k->links.at[q], k->links.host[q]);
+    sl_report_event(sl_reporter_send, &k->reporter, 0, "network", "node %d by %s%s:%s",
+                    k->start.node, k->links.dev, k->ifname ? " (SHARDLAUNCH_IFNAME)" : "", text);
 }
 
 static int train_sample(const void *from, int64_t sample, int32_t *ids, int32_t *targets,
@@ -223,7 +260,7 @@ static int check_touched(struct rank *k, struct sl_err *err)
     int64_t page = sysconf(_SC_PAGESIZE), plan = (k->start.arena_bytes + page - 1) / page * page;
     struct stat st;
 
-    if (fstat(k->start.arena_fd[k->start.rank], &st) || st.st_blocks * 512 <= plan)
+    if (fstat(k->start.arena_fd[k->start.local], &st) || st.st_blocks * 512 <= plan)
         return 0;
     return sl_fail(err, SL_BUG, "%lld bytes of the arena were used, the plan has %lld",
                    (long long)st.st_blocks * 512, (long long)k->start.arena_bytes);
@@ -231,6 +268,7 @@ static int check_touched(struct rank *k, struct sl_err *err)
 
 static int life(struct rank *k, struct sl_err *err)
 {
+    k->first = k->start.rank - k->start.local;
     if (map_ctl(k, err))
         return -1;
     sl_reporter_init(&k->reporter, k->start.report_fd, k->start.rank);
@@ -243,6 +281,12 @@ static int life(struct rank *k, struct sl_err *err)
                  k->start.hang_timeout);
     k->comm.collective = 1; /* the wire-up */
     hello(k);
+    if (k->start.nodes > 1) {
+        if (sl_comm_open_nodes(&k->comm, &k->links, err))
+            return -1;
+        if (k->start.local == 0)
+            tell_network(k);
+    }
     if (train(k, err) || check_touched(k, err))
         return -1;
     k->wired = 0;
@@ -292,6 +336,8 @@ static void release(struct rank *k)
 
     if (k->wired)
         sl_wireup_close(&k->wire, &ignored);
+    sl_comm_fini(&k->comm);
+    sl_links_close(&k->links);
     sl_dev_close(k->dev);
     sl_dataset_close(k->data);
     sl_program_destroy(k->program);
@@ -314,6 +360,9 @@ int sl_rank_main(int fd)
         fprintf(stderr, "rank: no memory\n");
         return SL_RANK_MACHINE;
     }
+    k->ifname = getenv("SHARDLAUNCH_IFNAME");
+    if (k->ifname && !*k->ifname)
+        k->ifname = NULL;
     if (!sl_rank_start_read(fd, &k->start, &k->text, &err))
         life(k, &err);
     close(fd);

@@ -16,6 +16,9 @@
  * `stop` and sl_ctl_fail() reach every node's block. PMIx is one namespace over all nodes: a
  * fence that collects meets all ranks, and what one has put, all can get.
  *
+ * The network between nodes: the interfaces of SHARDLAUNCH_IFNAME (names with commas), else all, that
+ * of the default route first. The first rank of a node tells which it was in an event "network".
+ *
  * A rank prints to stderr only when it fails (one line, with a hint); progress goes to the report
  * socket. TERM, INT, HUP, USR1 and USR2 are ignored from the agent on.
  */
@@ -59,7 +62,7 @@ enum sl_rank_status {
     SL_RANK_MACHINE = 5,  /* this machine refused: memory, map, PMIx, files */
     SL_RANK_HANG = 6,     /* a collective's deadline passed; the line names who was missing */
     SL_RANK_STOPPED = 75, /* the agent's stop flag: left at a step boundary that all agreed on */
-    SL_RANK_PEER = 76,    /* a peer failed first: never the cause */
+    SL_RANK_PEER = 76,    /* a peer failed first, here or on another node: never the cause */
     SL_RANK_DIVERGED = 77, /* loss or gradient is not finite: it would be again */
 };
 

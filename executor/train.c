@@ -290,20 +290,29 @@ static int save_due(const struct loop *l, int64_t s, int stopped)
     return stopped || (every > 0 && (s % every == 0 || s == l->t->steps));
 }
 
-static void finish_save(struct loop *l)
+/* Several nodes: rank 0 hears of the last shards at a meeting of all ranks. */
+static int finish_save(struct loop *l, struct sl_err *err)
 {
     if (!l->saver)
-        return;
+        return 0;
+    if (l->t->comm->nodes > 1) {
+        sl_saver_written(l->saver, &l->run);
+        if (sl_comm_barrier(l->t->comm, SL_WAIT_SAVE, -1, err))
+            return -1;
+    }
     sl_saver_finish(l->saver, &l->run);
     tell_saved(l);
+    return 0;
 }
 
-static void save(struct loop *l, int64_t step)
+static int save(struct loop *l, int64_t step, struct sl_err *err)
 {
-    finish_save(l);
+    if (finish_save(l, err))
+        return -1;
     take(l, l->t->program->train);
     sl_saver_start(l->saver, &l->run, step);
     l->saved = step;
+    return 0;
 }
 
 /* Parameters and optimizer state: from a checkpoint, or new. *done: the steps behind them. */
@@ -366,14 +375,15 @@ static int steps(struct loop *l, struct sl_trained *ret, struct sl_err *err)
         ret->skipped = l->run.skipped;
         ret->stopped = l->run.merge.stop && s < t->steps;
         tell_saved(l);
-        if (save_due(l, s, ret->stopped))
-            save(l, s);
+        if (save_due(l, s, ret->stopped) && save(l, s, err))
+            return -1;
         if (!ret->stopped && eval_due(t, s) && evaluate(l, &ret->valid_loss, err))
             return -1;
         sl_memory_process(&l->memory, s, s == first);
     }
     sl_memory_process(&l->memory, ret->step, 1); /* while the last save runs, and peers live */
-    finish_save(l);
+    if (finish_save(l, err))
+        return -1;
     sl_memory_plan(&l->memory, ret->step);
     return 0;
 }

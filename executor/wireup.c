@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char card_key[] = "sl.card";
+static const char card_key[] = "sl.card", links_key[] = "sl.links";
 
 static int refused(struct sl_err *err, const char *what, pmix_status_t st)
 {
@@ -90,19 +90,46 @@ static int get_card(const struct sl_wireup *w, const pmix_proc_t *proc, struct s
     return 0;
 }
 
-int sl_wireup_exchange(struct sl_wireup *w, double deadline, struct sl_err *err)
+static int get_links(const struct sl_wireup *w, const pmix_proc_t *proc, struct sl_card *card,
+                     struct sl_err *err)
 {
-    char host[64] = "", text[96];
+    pmix_value_t *v;
+    pmix_status_t st = PMIx_Get(proc, links_key, NULL, 0, &v);
+    int n = -1;
+
+    if (st != PMIX_SUCCESS)
+        return sl_fail(err, SL_SYSTEM, "pmix get of the addresses of rank %d of %d: %s",
+                       (int)proc->rank, w->ranks, PMIx_Error_string(st));
+    if (v->type == PMIX_STRING && v->data.string)
+        n = snprintf(card->links, sizeof card->links, "%s", v->data.string);
+    PMIX_VALUE_RELEASE(v);
+    if (n < 0 || n >= (int)sizeof card->links)
+        return sl_fail(err, SL_BUG, "the addresses of rank %d are too long", (int)proc->rank);
+    return 0;
+}
+
+static pmix_status_t put(const char *key, char *text)
+{
     pmix_value_t val;
+
+    PMIX_VALUE_CONSTRUCT(&val);
+    val.type = PMIX_STRING;
+    val.data.string = text; /* copied by put */
+    return PMIx_Put(PMIX_GLOBAL, key, &val);
+}
+
+int sl_wireup_exchange(struct sl_wireup *w, const char *links, double deadline, struct sl_err *err)
+{
+    char host[64] = "", text[96], mine[SL_LINKS_TEXT];
     pmix_proc_t proc;
     pmix_status_t st;
 
     gethostname(host, sizeof host - 1);
     snprintf(text, sizeof text, "%s:%d", host, (int)getpid());
-    PMIX_VALUE_CONSTRUCT(&val);
-    val.type = PMIX_STRING;
-    val.data.string = text; /* copied by put */
-    if ((st = PMIx_Put(PMIX_GLOBAL, card_key, &val)) != PMIX_SUCCESS)
+    if ((st = put(card_key, text)) != PMIX_SUCCESS)
+        return refused(err, "put", st);
+    snprintf(mine, sizeof mine, "%s", links ? links : "");
+    if (links && (st = put(links_key, mine)) != PMIX_SUCCESS)
         return refused(err, "put", st);
     if ((st = PMIx_Commit()) != PMIX_SUCCESS)
         return refused(err, "commit", st);
@@ -110,7 +137,8 @@ int sl_wireup_exchange(struct sl_wireup *w, double deadline, struct sl_err *err)
         return -1;
     for (int r = 0; r < w->ranks; r++) {
         PMIX_LOAD_PROCID(&proc, w->space, (pmix_rank_t)r);
-        if (get_card(w, &proc, &w->card[r], err))
+        if (get_card(w, &proc, &w->card[r], err)
+            || (links && get_links(w, &proc, &w->card[r], err)))
             return -1;
     }
     return 0;

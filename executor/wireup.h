@@ -11,10 +11,12 @@
 
 #include "common/err.h"
 #include "executor/job.h"
+#include "executor/links.h"
 
 struct sl_card {
     char host[64];
     int pid;
+    char links[SL_LINKS_TEXT]; /* several nodes: how to reach it (links.h); else "" */
 };
 
 struct sl_wireup {
@@ -30,10 +32,12 @@ struct sl_wireup {
 int sl_wireup_open(struct sl_wireup *w, struct sl_err *err);
 
 /*
- * The exchange; waits for all ranks, at most `deadline` seconds (0: for ever). SL_PEER: a rank is
- * gone; SL_BUSY: the deadline passed.
+ * The exchange; waits for all ranks, at most `deadline` seconds (0: for ever). links: what this rank
+ * publishes for other nodes, NULL on all ranks: there are none. SL_PEER: a rank is gone; SL_BUSY: the
+ * deadline passed.
  */
-int sl_wireup_exchange(struct sl_wireup *w, double deadline, struct sl_err *err);
+int sl_wireup_exchange(struct sl_wireup *w, const char *links, double deadline,
+                       struct sl_err *err);
 
 /* Leave the server. The ranks need not leave together. */
 int sl_wireup_close(struct sl_wireup *w, struct sl_err *err);

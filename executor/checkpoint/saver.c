@@ -18,7 +18,8 @@
 #include "executor/checkpoint/shard_file.h"
 
 enum { LOOK_NS = 2000000, TOUCH_MS = 200 };
-enum stage { IDLE, READING, READ, ENDED }; /* READ: the arena may change, the disk lags behind */
+/* READ: the arena may change, the disk lags behind; WRITTEN: rank 0 still waits for the others */
+enum stage { IDLE, READING, READ, WRITTEN, ENDED };
 
 struct sl_saver {
     const struct sl_ckpt_conf *conf;
@@ -156,8 +157,10 @@ static void *save(void *p)
         sl_ckpt_shard_write(&shard, part, s->rank, &err);
     say(s, &err);
     mark(s, s->saved.ok);
-    if (s->rank == 0)
+    if (s->rank == 0) {
+        stage(s, WRITTEN);
         commit(s);
+    }
     s->saved.seconds = 1e-9 * (double)(sl_clock_ns() - s->began);
     stage(s, ENDED);
     return NULL;
@@ -267,6 +270,11 @@ void sl_saver_start(struct sl_saver *s, struct sl_run *r, int64_t step)
 void sl_saver_settle(struct sl_saver *s, struct sl_run *r)
 {
     await(s, r, READ);
+}
+
+void sl_saver_written(struct sl_saver *s, struct sl_run *r)
+{
+    await(s, r, WRITTEN);
 }
 
 int sl_saver_poll(struct sl_saver *s, struct sl_saved *ret)

@@ -28,6 +28,9 @@ void sl_saver_start(struct sl_saver *s, struct sl_run *r, int64_t step);
 /* Wait until this rank's shard has been read (or has failed); `r` shows that it lives. */
 void sl_saver_settle(struct sl_saver *s, struct sl_run *r);
 
+/* Wait until this rank's shard is on disk (or has failed), and its row in the control block says so. */
+void sl_saver_written(struct sl_saver *s, struct sl_run *r);
+
 struct sl_saved {
     int64_t step;
     int ok;

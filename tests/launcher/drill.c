@@ -300,7 +300,7 @@ static int rank_main(int fd)
     snprintf(d.space, sizeof d.space, "%s", w.space);
     sl_ctl_mark(d.ctl, me, 1, 0, SL_PHASE_WAIT);
     atomic_store(&d.ctl->r[me].kind, SL_WAIT_WIREUP);
-    rc = sl_wireup_exchange(&w, d.start.hang_timeout, &err);
+    rc = sl_wireup_exchange(&w, NULL, d.start.hang_timeout, &err);
     sl_ctl_mark(d.ctl, me, 1, 0, SL_PHASE_LOAD);
     if (!rc) {
         hello.u.hello.pid = (int)getpid();

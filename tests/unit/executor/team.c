@@ -19,11 +19,18 @@
 #include "executor/program.h"
 #include "executor/run.h"
 
+/* How the ranks of several nodes find each other, in place of PMIx. */
+struct board {
+    char text[SL_MAX_RANKS][SL_LINKS_TEXT];
+    _Atomic int pinned;
+};
+
 struct seat {
     const struct team *t;
     const struct sl_program *program;
-    struct sl_ctl *ctl;
-    char **arena;
+    struct sl_ctl *ctl, **ctls; /* of my node; of all nodes */
+    char **arena;               /* by rank; NULL on other nodes */
+    struct board *board;
     int rank;
     struct team_result *ret; /* shared with the ranks */
     uint64_t before;         /* hash of the state at the beginning of a bad step */
@@ -267,11 +274,48 @@ static void spoil(void *user, struct sl_run *run, int op)
         me->first_update = shards(s, run, 0);
 }
 
+static int nodes_of(const struct team *t)
+{
+    return t->nodes > 1 ? t->nodes : 1;
+}
+
+static void end_all(const struct seat *s)
+{
+    for (int q = 0; q < nodes_of(s->t); q++)
+        sl_ctl_fail(s->ctls[q], -1);
+}
+
+/* Publish, wait for all, connect. */
+static int connect_nodes(struct seat *s, struct sl_links *l, struct sl_comm *c, struct sl_err *err)
+{
+    const char *text[SL_MAX_RANKS], *host[SL_MAX_RANKS];
+    int nodes = nodes_of(s->t), nlocal = s->t->ranks / nodes;
+    int64_t until = sl_clock_ns() + 30000000000ll;
+
+    if (sl_links_listen(l, s->rank / nlocal, nodes, "lo", err))
+        return -1;
+    snprintf(s->board->text[s->rank], SL_LINKS_TEXT, "%s", l->text);
+    atomic_fetch_add(&s->board->pinned, 1);
+    while (atomic_load(&s->board->pinned) < s->t->ranks) {
+        if (sl_clock_ns() > until)
+            return sl_fail(err, SL_BUSY, "not all ranks have come to the board");
+        usleep(1000);
+    }
+    for (int q = 0; q < nodes; q++) {
+        text[q] = s->board->text[q * nlocal + s->rank % nlocal];
+        host[q] = "loopback";
+    }
+    if (sl_links_connect(l, text, host, 30, s->ctl, err))
+        return -1;
+    return sl_comm_open_nodes(c, l, err);
+}
+
 static int rank_main(struct seat *s)
 {
     struct sl_err err = {.code = SL_OK};
     struct team_rank *me = &s->ret->r[s->rank];
     struct sl_dev *dev = sl_dev_open("cpu", 1, &err);
+    struct sl_links links = {0};
     struct sl_comm comm;
     struct sl_run view;
 
@@ -297,17 +341,25 @@ static int rank_main(struct seat *s)
         .after = s->t->bad_to ? spoil : NULL,
         .after_user = s,
     };
-    int rc = sl_train(&tr, &me->trained, &err);
+    int rc = nodes_of(s->t) > 1 ? connect_nodes(s, &links, &comm, &err) : 0;
+
+    if (!rc)
+        rc = sl_train(&tr, &me->trained, &err);
 
     me->code = rc ? (int)err.code : SL_OK;
     snprintf(me->msg, sizeof me->msg, "%s", rc ? err.msg : "");
     memcpy(me->count, comm.count, sizeof me->count);
     me->waits = comm.waits;
+    me->collective = comm.collective;
     view = (struct sl_run){.comm = &comm, .arena = s->arena[s->rank], .g = s->program->train};
     if (!rc)
         keep_hashes(s, &view);
     else if (err.code != SL_PEER)
         sl_ctl_fail(s->ctl, err.code == SL_BUSY ? -1 : s->rank);
+    sl_comm_fini(&comm);
+    sl_links_close(&links);
+    if (rc && err.code == SL_BUSY)
+        end_all(s);
     sl_dev_close(dev);
     free(s->old);
     return rc;
@@ -367,7 +419,7 @@ static int as_processes(struct seat *seat, int n, struct team_result *ret)
             if (ret->first_dead < 0)
                 ret->first_dead = who;
             died = sl_clock_ns();
-            sl_ctl_fail(seat->ctl, who); /* what an agent does */
+            sl_ctl_fail(seat[who].ctl, who); /* what an agent does */
         }
     }
     if (died)
@@ -400,9 +452,11 @@ int team_run(const struct team *t, struct team_result *out)
         = sl_program_make(&t->job, t->ranks, t->job.train.strategy, 1, t->flags, &err);
     struct team_result *ret = shared(sizeof *ret);
     struct seat seat[SL_MAX_RANKS];
-    char *arena[SL_MAX_RANKS];
+    int nodes = nodes_of(t), nlocal = t->ranks / nodes;
+    char *arena[SL_MAX_RANKS][SL_MAX_RANKS]; /* by node, by rank */
+    struct board *board = shared(sizeof *board);
     int fd[SL_MAX_RANKS], rc;
-    struct sl_ctl *ctl;
+    struct sl_ctl *ctl[SL_MAX_RANKS];
     size_t size, bytes;
 
     must(prog != NULL, err.msg);
@@ -412,17 +466,30 @@ int team_run(const struct team *t, struct team_result *out)
         prog->train->b[t->cut].last = t->cut_last;
     size = sl_ctl_size(t->ranks, prog->train->nunits);
     bytes = (size_t)prog->arena0;
-    ctl = shared(size);
-    must(!sl_ctl_init(ctl, t->ranks, prog->train->nunits, &err), err.msg);
+    must(nodes * nlocal == t->ranks, "nodes of different sizes");
+    memset(arena, 0, sizeof arena);
+    for (int q = 0; q < nodes; q++) {
+        ctl[q] = shared(size);
+        must(!sl_ctl_init(ctl[q], t->ranks, prog->train->nunits, &err), err.msg);
+    }
     ret->first_dead = -1;
     for (int i = 0; i <= TEAM_STEPS; i++)
         ret->loss[i] = ret->norm[i] = ret->lr[i] = ret->valid[i] = NAN;
     for (int k = 0; k < t->ranks; k++) {
         fd[k] = memfd_create("arena", MFD_CLOEXEC);
         must(fd[k] >= 0 && !ftruncate(fd[k], (off_t)bytes), "no memfd");
-        arena[k] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd[k], 0);
-        must(arena[k] != MAP_FAILED, "cannot map an arena");
-        seat[k] = (struct seat){t, prog, ctl, arena, k, ret, 0, NULL};
+        int q = k / nlocal;
+
+        arena[q][k] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd[k], 0);
+        must(arena[q][k] != MAP_FAILED, "cannot map an arena");
+        seat[k] = (struct seat){.t = t,
+                                .program = prog,
+                                .ctl = ctl[q],
+                                .ctls = ctl,
+                                .arena = arena[q],
+                                .board = board,
+                                .rank = k,
+                                .ret = ret};
     }
     if (t->refuse >= 0)
         sl_mem_fail_once(t->refuse);
@@ -434,14 +501,16 @@ int team_run(const struct team *t, struct team_result *out)
 
         must(!fstat(fd[k], &st), "fstat");
         ret->r[k].touched = st.st_blocks * 512;
-        munmap(arena[k], bytes);
+        munmap(arena[k / nlocal][k], bytes);
         close(fd[k]);
     }
     finish(ret, t->ranks);
     ret->arena = prog->arena0;
     *out = *ret;
     munmap(ret, sizeof *ret);
-    munmap(ctl, size);
+    for (int q = 0; q < nodes; q++)
+        munmap(ctl[q], size);
+    munmap(board, sizeof *board);
     sl_program_destroy(prog);
     return rc;
 }

@@ -7,6 +7,10 @@
  * Every rank runs sl_train() as it does under an agent; the team makes the control block and the
  * arenas, plays the agent when a rank dies, and keeps what the ranks said. Samples are made up: a
  * chain of tokens with a little noise, so that there is something to learn.
+ *
+ * Several nodes: ranks in blocks, each node with a control block and arenas of its own, and real
+ * connections over the loopback interface between them. Nobody tells one node of another's death,
+ * except when a deadline has passed: then the team ends all, as agents do.
  */
 
 #include <stdint.h>
@@ -18,7 +22,7 @@ enum { TEAM_STEPS = 32, TEAM_TEXT = 512 };
 
 struct team {
     struct sl_job job; /* strategy, sizes, steps */
-    int ranks;
+    int ranks, nodes; /* nodes 0: one */
     const struct sl_ckpt_conf *checkpoint; /* NULL: none */
     int processes; /* 0: threads */
     int poison;
@@ -39,6 +43,7 @@ struct team_rank {
     char msg[TEAM_TEXT];
     struct sl_trained trained;
     struct sl_comm_count count[SL_OP_KINDS];
+    uint32_t collective; /* number of the last one */
     int64_t waits, touched;
     int64_t bytes[SL_CATS + 2], peak[SL_CATS + 2]; /* reported: categories, total, process */
     int reports, events;
