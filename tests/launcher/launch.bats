@@ -168,7 +168,7 @@ up() { # all N ranks have printed their first line
 }
 
 @test "an agent that is stopped is ended by its keeper" {
-    start "" -n 2 -w 1 -s 100000 -m 2
+    start "" -n 2 -w 3 -s 100000 -m 2
     until_true up 2
     kill -STOP "$(agent_of "$keeper")"
     await "$keeper"
