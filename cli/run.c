@@ -113,9 +113,6 @@ static int take_shape(struct run *r, char shape[2][64], struct sl_err *err)
         return 0;
     if (sl_crew_shape(r->crew, r->how, want->nodes, want->ranks_per_node, &each, err))
         return -1;
-    if (r->crew->nodes > 1)
-        return sl_fail(err, SL_USAGE, "started on %d nodes: this version's ranks exchange data inside"
-                                      " one node only", r->crew->nodes);
     sl_crew_number(r->crew, each);
     snprintf(shape[0], sizeof shape[0], "resources.nodes=%d", r->crew->nodes);
     snprintf(shape[1], sizeof shape[1], "resources.ranks_per_node=%d", each);

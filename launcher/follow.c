@@ -149,7 +149,8 @@ static void send_states(struct follower *f)
                                         .stepped = atomic_load(&r->stepped),
                                         .pid = atomic_load(&r->pid),
                                         .kind = atomic_load(&r->kind),
-                                        .unit = atomic_load(&r->unit)};
+                                        .unit = atomic_load(&r->unit),
+                                        .away = atomic_load(&r->away)};
     }
     sl_star_put(&f->chief, SL_WORD_STATES, 0, 0, 0, &s,
                 offsetof(struct sl_word_states, row) + (size_t)s.n * sizeof s.row[0]);

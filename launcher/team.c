@@ -124,6 +124,7 @@ static void mirror(struct sl_team *t, struct other *o, const char *data, size_t 
         atomic_store(&r->pid, s.row[i].pid);
         atomic_store(&r->kind, s.row[i].kind);
         atomic_store(&r->unit, s.row[i].unit);
+        atomic_store(&r->away, s.row[i].away);
         atomic_store(&r->stepped, s.row[i].stepped);
         atomic_store(&r->since, s.row[i].since ? s.row[i].since + o->offset : 0);
         atomic_store(&r->state, s.row[i].state);

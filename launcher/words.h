@@ -58,7 +58,7 @@ struct sl_word_death {
 struct sl_word_row {
     uint64_t state, since;
     uint32_t stepped, pid;
-    int32_t kind, unit;
+    int32_t kind, unit, away, pad;
 };
 
 struct sl_word_states {

@@ -32,6 +32,7 @@ include %D%/launcher/local.mk
 include %D%/executor/local.mk
 include %D%/web/local.mk
 include %D%/run/local.mk
+include %D%/slurm/local.mk
 include %D%/chaos/local.mk
 include %D%/bench/local.mk
 include %D%/golden/local.mk

@@ -1,0 +1,2 @@
+TESTS += %D%/slurm.bats
+EXTRA_DIST += %D%/slurm.bats %D%/cluster.bash tests/lib/slurm-up.sh tests/lib/slurm-down.sh
