@@ -291,7 +291,7 @@ up() { # all N ranks have printed their first line
 @test "restarts before PMIx, during wire-up and after a hang" {
     DRILL_ATTEMPTS=1 run launch 1:init:kill -n 4 -s 3 -r 1
     [ "$status" -eq 0 ]
-    DRILL_ATTEMPTS=1 run launch 1:init:freeze -n 3 -s 3 -r 1 -h 0.3
+    DRILL_ATTEMPTS=1 run launch 1:init:freeze -n 3 -s 3 -r 1 -h 2
     [ "$status" -eq 0 ]
     [[ "$output" == *"hang: "*"restart 1 of 1 now"* ]]
     nothing_left
