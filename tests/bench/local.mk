@@ -2,7 +2,7 @@
 check_PROGRAMS += %D%/sgemm
 %C%_sgemm_SOURCES = %D%/sgemm.c
 %C%_sgemm_LDADD = $(DNNL_LIBS)
-EXTRA_DIST += %D%/bench.bash %D%/tokens.sh %D%/memory.sh %D%/ratios.sh %D%/ceiling.sh %D%/cpu.sh
+EXTRA_DIST += %D%/bench.bash %D%/tokens.sh %D%/memory.sh %D%/ratios.sh %D%/ceiling.sh %D%/pytorch.sh %D%/pytorch.py %D%/cpu.sh
 check_PROGRAMS += %D%/kernels_bench
 %C%_kernels_bench_SOURCES = %D%/kernels_bench.c
 %C%_kernels_bench_LDADD = $(sl_libs)
