@@ -8,7 +8,7 @@
 #include "executor/flow.h"
 #include "kernels/reduce/reduce.h"
 
-enum { CHUNK_MOST = 256 << 10, LINE = 64 };
+enum { CHUNK_MOST = 512 << 10, LINE = 64 };
 
 /* A rank's partial results, as they travel. */
 struct row {

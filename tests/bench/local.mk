@@ -11,3 +11,7 @@ check_PROGRAMS += %D%/step_bench
 %C%_step_bench_SOURCES = %D%/step_bench.c
 %C%_step_bench_LDADD = $(sl_libs)
 nodist_EXTRA_%C%_step_bench_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/tcp_allreduce
+%C%_tcp_allreduce_SOURCES = %D%/tcp_allreduce.c
+%C%_tcp_allreduce_LDADD = $(sl_libs)
+nodist_EXTRA_%C%_tcp_allreduce_SOURCES = dummy.cxx
