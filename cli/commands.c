@@ -5,6 +5,7 @@
 static const struct sl_cmd *const all[] = {
     &sl_cmd_run,
     &sl_cmd_retry,
+    &sl_cmd_submit,
     &sl_cmd_plan,
     &sl_cmd_check,
     &sl_cmd_list,

@@ -19,6 +19,7 @@ extern const struct sl_cmd sl_cmd_plan;
 extern const struct sl_cmd sl_cmd_rank;
 extern const struct sl_cmd sl_cmd_run;
 extern const struct sl_cmd sl_cmd_retry;
+extern const struct sl_cmd sl_cmd_submit;
 extern const struct sl_cmd sl_cmd_list;
 extern const struct sl_cmd sl_cmd_logs;
 extern const struct sl_cmd sl_cmd_serve;

@@ -14,11 +14,13 @@ cli_sources = \
 	%D%/plan.c \
 	%D%/page.c %D%/page.h \
 	%D%/rank.c \
+	%D%/requeue.c %D%/requeue.h \
 	%D%/run.c \
 	%D%/say.c \
 	%D%/serve.c \
 	%D%/show.c \
 	%D%/state.c %D%/state.h \
+	%D%/submit.c \
 	%D%/version.c
 
 bin_PROGRAMS += shardlaunch

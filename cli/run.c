@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/page.h"
+#include "cli/requeue.h"
 #include "cli/state.h"
 #include "common/fs.h"
 #include "common/mem.h"
@@ -260,10 +261,16 @@ static int enter(struct run *r, struct sl_err *err)
         return -1;
     sl_jobs_sweep(st, NULL); /* what died without a word; no reason to stop this one */
     rc = prepare_data(r, sl_store_dir(st), err);
-    if (!rc) {
+    if (!rc && !r->again)
+        rc = r->again = sl_requeue_find(sl_store_dir(st), &r->id, err);
+    if (rc >= 0 && r->again && sl_requeue_again())
+        rc = sl_jobs_lose(st, r->id, "Slurm has started its job again", err);
+    if (rc >= 0) {
         sl_launch_hold();
         rc = create(r, st, err);
     }
+    if (!rc)
+        rc = sl_requeue_note(sl_store_dir(st), r->id, err);
     sl_store_close(st);
     return rc;
 }

@@ -224,7 +224,7 @@ fail:
 static int check_ended(int64_t id, enum sl_state state, const struct sl_lease *holder,
                        struct sl_err *err)
 {
-    if (state == SL_STOPPED || state == SL_FAILED || state == SL_CANCELLED || state == SL_LOST
+    if (state == SL_QUEUED || state == SL_STOPPED || state == SL_FAILED || state == SL_CANCELLED || state == SL_LOST
         || (sl_state_live(state) && sl_lease_alive(holder) == 0))
         return 0;
     sl_fail(err, SL_USAGE, "job %lld is %s", (long long)id, sl_state_name(state));
@@ -403,9 +403,8 @@ static int find_dead(struct sl_store *st, struct dead *ret, struct sl_err *err)
 }
 
 /* Only if the holder is still the dead one: it may have been taken over meanwhile. */
-static int bury(struct sl_store *st, const struct dead *d, struct sl_err *err)
+static int bury(struct sl_store *st, const struct dead *d, const char *why, struct sl_err *err)
 {
-    static const char why[] = "the process that ran it is gone";
     double now = sl_clock_real();
     int n;
 
@@ -430,13 +429,27 @@ static int bury(struct sl_store *st, const struct dead *d, struct sl_err *err)
     return sl_db_commit(st->db, err) ? -1 : 1;
 }
 
+int sl_jobs_lose(struct sl_store *st, int64_t id, const char *reason, struct sl_err *err)
+{
+    struct dead d = {.id = id};
+    enum sl_state state = SL_STATES;
+    struct sl_err why = {0};
+
+    if (find(st, id, &state, &d.holder, &why)) {
+        if (why.code == SL_USAGE)
+            return 0;
+        return sl_fail(err, why.code, "%s", why.msg);
+    }
+    return sl_state_live(state) ? bury(st, &d, reason, err) : 0;
+}
+
 int sl_jobs_sweep(struct sl_store *st, struct sl_err *err)
 {
     struct dead dead[SWEEP];
     int n = find_dead(st, dead, err), lost = 0;
 
     for (int i = 0; i < n; i++) {
-        int rc = bury(st, &dead[i], err);
+        int rc = bury(st, &dead[i], "the process that ran it is gone", err);
 
         if (rc < 0)
             return -1;

@@ -82,8 +82,14 @@ int sl_jobs_end(struct sl_store *st, int64_t id, const struct sl_lease *me, enum
                 int exit_status, const char *reason, struct sl_err *err);
 
 /*
- * This process takes up a job that has ended otherwise than well (stopped, failed, cancelled, lost),
- * as `job` describes it now; sl_jobs_begin() follows. 1: taken, 0: no such job. SL_USAGE: it is done,
+ * A live job's holder is known to be dead though its host cannot be asked (its scheduler has started
+ * the job again): it becomes `lost`, for this reason. 1: it was live; 0: it was not, or there is none.
+ */
+int sl_jobs_lose(struct sl_store *st, int64_t id, const char *reason, struct sl_err *err);
+
+/*
+ * This process takes up a job that waits, or has ended otherwise than well (stopped, failed, cancelled,
+ * lost), as `job` describes it now; sl_jobs_begin() follows. 1: taken, 0: no such job. SL_USAGE: it is done,
  * or still runs.
  */
 int sl_jobs_again(struct sl_store *st, int64_t id, const struct sl_new_job *job,

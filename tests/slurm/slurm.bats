@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+bats_require_minimum_version 1.5.0
 # Started by srun, sbatch, salloc and mpirun on a real Slurm of two nodes. The launcher is tried with its
 # drill (tests/launcher), whose ranks fail on demand, and with the program itself.
 
@@ -299,4 +300,66 @@ losses_equal() { # JOB JOB WITHIN: of rank 0 in 4 steps; 0: to the bit
     [[ "$output" == *"resources.nodes is 3, and 4 tasks were started on 2 nodes (n[1-2])"*"-N3"* ]]
     [ "$(grep -c 'resources.nodes is 3' <<<"$output")" -eq 1 ]
     nothing_left
+}
+
+losses_of() { # JOB: of rank 0, by step, the last attempt that did it
+    sql "SELECT step, loss FROM rank_throughput t WHERE job = $1 AND rank = 0 AND attempt = (SELECT max(attempt) FROM rank_throughput WHERE job = $1 AND rank = 0 AND step = t.step) ORDER BY step"
+}
+
+ended() { # JOB...: all are done
+    local j
+    for j; do [ "$(sql "SELECT state FROM job WHERE id = $j" 2>/dev/null)" = done ] || return 1; done
+}
+
+stepped() { [ "$(sql "SELECT count(*) FROM rank_throughput WHERE job = $1" 2>/dev/null)" -gt 0 ]; }
+
+@test "the program: a requeue is the same job and goes on to the bit, by submit and by a script of one's own" {
+    program
+    sed -i 's/^steps = .*/steps = 1200/; s/^ranks_per_node = .*/nodes = 2\nranks_per_node = 1/' "$T/job.toml"
+    : >"$T/out"
+    run train "$per_node" --quiet
+    [ "$status" -eq 0 ]
+    TMPDIR=$T run --separate-stderr slurm "$SL" submit --slurm "$T/job.toml" --sbatch --mem=0 --sbatch --oversubscribe
+    [ "$status" -eq 0 ]
+    [ "$output" = 2 ]
+    [[ "$stderr" == *"submitted to Slurm as job "* ]]
+    until_true stepped 2
+    slurm scancel --signal=USR2 "$(the_job)"
+    gone() { [ -z "$(slurm squeue -h -t R -o %i)" ]; }
+    until_true gone
+    cat >"$T/mine" <<END
+#!/bin/bash
+srun --mpi=pmix $SL $T/job.toml --no-web
+status=\$?
+[ \$status != 75 ] || scontrol requeue \$SLURM_JOB_ID
+exit \$status
+END
+    TMPDIR=$T slurm sbatch -N2 --ntasks-per-node=1 --requeue --open-mode=append -o "$T/mine.out" "$T/mine"
+    until_true stepped 3
+    slurm scancel --signal=USR2 "$(slurm squeue -h -t R -o %i | head -n 1)"
+    until_true ended 2
+    until_true ended 3
+    for j in 2 3; do
+        [ "$(sql "SELECT attempts FROM job WHERE id = $j")" -eq 2 ]
+        [ "$(losses_of 1)" = "$(losses_of $j)" ]
+    done
+    grep -q "goes on behind step" "$T/mine.out"
+    [ "$(sql "SELECT count(*) FROM job")" -eq 3 ]
+    nothing_left
+}
+
+@test "submit --dry-run shows the script; without Slurm, submit says so and the job has failed" {
+    program
+    run "$SL" submit --slurm --dry-run "$T/job.toml" --set resources.nodes=3 --set resources.threads=2 --time 90m --sbatch --partition=x
+    [ "$status" -eq 0 ]
+    for line in '#SBATCH --nodes=3' '#SBATCH --ntasks-per-node=1' '#SBATCH --cpus-per-task=2' '#SBATCH --time=90' \
+        '#SBATCH --signal=USR2@120' '#SBATCH --requeue' '#SBATCH --open-mode=append' '#SBATCH --partition=x'; do
+        grep -qxF -- "$line" <<<"$output"
+    done
+    [[ "$output" == *"srun --mpi=pmix --cpus-per-task=2 '"*"/shardlaunch' retry ID "* ]]
+    [ ! -e "$DB" ]
+    PATH=/nowhere run "$SL" submit --slurm "$T/job.toml"
+    [ "$status" -eq 5 ]
+    [[ "$output" == *"cannot start sbatch"* ]]
+    [ "$(sql "SELECT state FROM job")" = failed ]
 }

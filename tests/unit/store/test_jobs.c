@@ -139,6 +139,24 @@ static int state_of(void *u, const struct sl_job_row *row)
     return 0;
 }
 
+/* A scheduler has started it again: the holder, here this very process, counts as dead. */
+static void a_live_job_can_be_declared_lost_once_and_taken_up_again(void **state)
+{
+    struct fixture *f = *state;
+    struct sl_new_job job = {.name = "again"};
+    enum sl_state seen = SL_STATES;
+    int64_t id;
+
+    ok(sl_jobs_create(f->st, &job, &id, err));
+    assert_int_equal(sl_jobs_again(f->st, id, &job, NULL), -1);
+    assert_int_equal(sl_jobs_lose(f->st, id, "started again", err), 1);
+    assert_int_equal(sl_jobs_lose(f->st, id, "started again", err), 0);
+    assert_int_equal(sl_jobs_lose(f->st, id + 1, "started again", err), 0);
+    assert_int_equal(sl_read_job(f->st, id, state_of, &seen, NULL), 1);
+    assert_int_equal(seen, SL_LOST);
+    assert_int_equal(sl_jobs_again(f->st, id, &job, err), 1);
+}
+
 /* The child makes and runs a job, then is killed: shown as lost at once, made lost by a sweep. */
 static void a_job_whose_holder_died_is_lost(void **state)
 {
@@ -341,6 +359,7 @@ int main(void)
         T(the_views_show_what_was_written),
         T(only_the_holder_moves_a_job),
         T(a_running_job_is_not_taken_from_a_living_holder),
+        T(a_live_job_can_be_declared_lost_once_and_taken_up_again),
         T(a_job_whose_holder_died_is_lost),
         T(holders_on_other_hosts_and_before_a_reboot_are_told_apart),
         T(the_run_folder_and_the_database_are_private),
