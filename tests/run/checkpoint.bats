@@ -156,8 +156,9 @@ step-00000030" ]
     train "$@"
     train "$@" --set checkpoint.every=1
     train "$@" --set "$(resume "$(ckpt 2 1)")" # and so does going on
-    sql "SELECT job, rank, max(peak_bytes) FROM rank_memory WHERE category = 'process' GROUP BY job, rank"
-    run sql "SELECT count(*) FROM (SELECT job, rank, max(peak_bytes) peak FROM rank_memory WHERE category = 'process' GROUP BY job, rank) b
-        WHERE peak <= 1.05 * (SELECT max(peak_bytes) FROM rank_memory a WHERE a.job = 1 AND a.category = 'process')"
+    # behind a run's first step, with all ranks alive: memory that is shared counts by halves, and in full when the peer has gone
+    first="(SELECT job, rank, bytes, min(step) FROM rank_memory WHERE category = 'process' AND step > 0 GROUP BY job, rank)"
+    sql "SELECT * FROM $first"
+    run sql "SELECT count(*) FROM $first WHERE bytes <= 1.05 * (SELECT max(bytes) FROM $first WHERE job = 1)"
     [ "$output" = 6 ]
 }
