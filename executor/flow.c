@@ -202,6 +202,7 @@ static int sleep_for_some(struct sl_comm *c, struct sl_err *err)
 int sl_flow_move(struct sl_comm *c, struct sl_err *err)
 {
     struct sl_comm_net *t = c->net;
+    uint64_t t0 = sl_ctl_now();
 
     for (int k = 1; k < c->nodes; k++) {
         int q = (c->node + k) % c->nodes;
@@ -213,6 +214,7 @@ int sl_flow_move(struct sl_comm *c, struct sl_err *err)
     }
     if (!t->moved) {
         t->moved = sl_ctl_now();
+        c->copied += 1e-9 * (double)(t->moved - t0);
         return 0;
     }
     return sleep_for_some(c, err);
