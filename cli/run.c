@@ -189,10 +189,11 @@ static int plan(struct run *r, struct sl_err *err)
     return r->refused ? -1 : 0;
 }
 
-/* Tokens are kept beside the database, for all jobs. */
+/* Tokens are kept beside the database, for all jobs, or where the user says: nodes must share them. */
 static int prepare_data(struct run *r, const char *state, struct sl_err *err)
 {
-    char *cache = sl_fs_absolute(state, "tokens", err);
+    const char *other = getenv("SHARDLAUNCH_CACHE");
+    char *cache = sl_fs_absolute(other && *other ? other : state, "tokens", err);
     struct sl_dataset_spec spec;
     struct sl_dataset *ds;
     int rc = cache ? sl_dataset_prepare(r->job, cache, &r->files, err) : -1;

@@ -201,6 +201,36 @@ static int take_order(struct follower *f, const char *data, size_t n, struct sl_
     return 0;
 }
 
+/* My ranks cannot run: the chief ends the run, and says this. */
+static void refuse(struct follower *f, const struct sl_err *err)
+{
+    char text[800];
+    int n = snprintf(text, sizeof text, "%s%s%s", err->msg, *err->hint ? ". " : "", err->hint);
+
+    sl_star_put(&f->chief, SL_WORD_FAIL, err->code == SL_USAGE ? 2 : 5, 0, 0, text, (size_t)n);
+}
+
+static int check_shared(const struct follower *f, const char *path, struct sl_err *err)
+{
+    if (!*path || !access(path, R_OK))
+        return 0;
+    return sl_fail(err, SL_USAGE, "the token file \"%s\" of %s cannot be read here: %s", path,
+                   f->crew->m[0].host, strerror(errno));
+}
+
+/* Ranks read the data themselves: every node must see it. */
+static int check_files(struct follower *f, struct sl_err *err)
+{
+    struct sl_order *o = &f->order;
+
+    o->data.train[SL_DATASET_PATH - 1] = o->data.valid[SL_DATASET_PATH - 1] = '\0';
+    o->checkpoints[SL_CKPT_PATH - 1] = o->from[SL_CKPT_PATH - 1] = '\0';
+    if (!check_shared(f, o->data.train, err)
+        && !check_shared(f, o->data.valid, err))
+        return 0;
+    return sl_hint(err, "Set SHARDLAUNCH_CACHE to a folder that all nodes share.");
+}
+
 static struct sl_local_conf local_conf(const struct follower *f)
 {
     const struct sl_order *o = &f->order;
@@ -246,7 +276,7 @@ static void start(struct follower *f, const char *data, size_t n)
 
     close_attempt(f);
     f->seq = f->killing = 0;
-    rc = take_order(f, data, n, &err);
+    rc = take_order(f, data, n, &err) || check_files(f, &err) ? -1 : 0;
     if (!rc) {
         f->logs = sl_logs_open(NULL, f->order.ranks, on_line, f, &err);
         rc = f->logs ? 0 : -1;
@@ -259,8 +289,7 @@ static void start(struct follower *f, const char *data, size_t n)
         rc = f->hand < 0 ? -1 : 0;
     }
     if (rc)
-        sl_star_put(&f->chief, SL_WORD_FAIL, err.code == SL_USAGE ? 2 : 5, 0, 0, err.msg,
-                    strlen(err.msg));
+        refuse(f, &err);
 }
 
 /* The leader's answer: start my rank in its memory. */
@@ -279,7 +308,7 @@ static void take_hand(struct follower *f)
         rc = f->local ? sl_local_start(f->local, NULL, vars, f->logs, &err) : -1;
     }
     if (rc)
-        sl_star_put(&f->chief, SL_WORD_FAIL, 5, 0, 0, err.msg, strlen(err.msg));
+        refuse(f, &err);
 }
 
 static void serve_mates(struct follower *f)
@@ -287,7 +316,7 @@ static void serve_mates(struct follower *f)
     struct sl_err err = {0};
 
     if (sl_hand_serve(f->crew->hand, f->order.attempt, f->local, f->pmix, &err))
-        sl_star_put(&f->chief, SL_WORD_FAIL, 5, 0, 0, err.msg, strlen(err.msg));
+        refuse(f, &err);
 }
 
 static void take_fence(struct follower *f)

@@ -160,7 +160,7 @@ static void on_word(void *user, const struct sl_star_head *h, const char *data)
     struct sl_team *t = f->t;
     struct other *o = &t->o[f->task];
     struct sl_report rep;
-    char text[600];
+    char text[900];
 
     switch (h->type) {
     case SL_WORD_REPORT:
@@ -204,7 +204,7 @@ static void on_word(void *user, const struct sl_star_head *h, const char *data)
         break;
     case SL_WORD_FAIL:
         snprintf(text, sizeof text, "%s: %.*s", t->crew->m[f->task].host,
-                 (int)(h->len < 500 ? h->len : 500), data);
+                 (int)(h->len < 800 ? h->len : 800), data);
         t->conf.fail(t->conf.user, h->a, text);
         break;
     case SL_WORD_LOST:

@@ -6,6 +6,7 @@
 # clusters at once do not meet. Commands run as `$SLURM_RUN srun ...`. slurm-down.sh ends it.
 #
 # Environment: SLURM_ROOT  everything the cluster writes: full path, all may enter (munge demands it)
+#              (in it, local/ is a disk of each node's own)
 #              NODES CPUS GPUS   number of nodes n1, n2 ..; CPUs and made-up GPUs of each (2, 4, 4)
 # Exit: 77 this machine cannot (no root, no namespaces, no Slurm), the reason on stderr; 1 it failed.
 set -euo pipefail
@@ -33,7 +34,7 @@ mkdir -p "$SLURM_ROOT"
 R=$SLURM_ROOT
 rm -rf "${R:?}"/{ctld,log,munge,fakegpu}
 umask 022
-mkdir -p "$R"/{etc,munge,ctld,log,fakegpu}
+mkdir -p "$R"/{etc,munge,ctld,log,fakegpu,local}
 for ((i = 0; i < GPUS; i++)); do mknod -m 666 "$R/fakegpu/gpu$i" c 1 3; done
 (umask 077; head -c 128 /dev/urandom >"$R/munge/key")
 
@@ -127,7 +128,8 @@ boot() { # boot NAME COMMAND...: sets PID
     local name=$1; shift
     mkfifo "$R/go-$name"
     setsid unshare --uts --pid --fork --kill-child --mount --mount-proc --net \
-        bash -c 'hostname "$0"; read -r _ <"$1"; shift; "$@" & wait $!' "$name" "$R/go-$name" "$@" \
+        bash -c 'hostname "$0"; mount -t tmpfs local "$1"; read -r _ <"$2"; shift 2; "$@" & wait $!' \
+        "$name" "$R/local" "$R/go-$name" "$@" \
         >"$R/log/$name.out" 2>&1 </dev/null &
     PID=$!
     note "$name" $PID

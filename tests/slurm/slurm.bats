@@ -291,6 +291,21 @@ losses_equal() { # JOB JOB WITHIN: of rank 0 in 4 steps; 0: to the bit
     nothing_left
 }
 
+@test "the program: a database on a node's own disk, tokens and checkpoints on a shared one" {
+    program
+    export SHARDLAUNCH_DB="$SLURM_ROOT/local/s.db" # not this test's machine's: seen by its node alone
+    run train "$per_node" --set resources.ranks_per_node=2
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"n2: the token file "*" of n1 cannot be read here"*"SHARDLAUNCH_CACHE"* ]]
+    SHARDLAUNCH_CACHE="$T/cache" run train "$per_node" --set resources.ranks_per_node=2 \
+        --set "checkpoint.dir=\"$T/ckpt\"" --set checkpoint.every=2
+    [ "$status" -eq 0 ]
+    [ -d "$T/cache/tokens" ]
+    [ "$(find "$T/ckpt" -type f | wc -l)" -gt 4 ]
+    [ ! -e "$SHARDLAUNCH_DB" ]
+    nothing_left
+}
+
 @test "the program: what does not fit or is wrong is said once, and every task ends with its status" {
     program
     run train "$per_node" --set resources.memory_limit=1KiB
