@@ -27,4 +27,4 @@ liblauncher_a_SOURCES = \
 	%D%/term.c %D%/term.h \
 	%D%/watch.c %D%/watch.h \
 	%D%/words.h
-EXTRA_DIST += doc/design/launcher.md
+EXTRA_DIST += doc/design/launcher.md doc/slurm.md

@@ -4,8 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -15,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "executor/address.h"
 #include "executor/ctl.h"
 
 enum { MAGIC = 0x51a7, PIECE = 65536, TICK_MS = 100, CONNECT_MS = 2000, HELLO_MS = 2000, USER_TIMEOUT_MS = 10000 };
@@ -24,43 +23,42 @@ struct hello {
     unsigned char token[SL_STAR_TOKEN];
 };
 
-static void add_addresses(char *address, const struct ifaddrs *all, const char *only, int loopback)
+/* The IPv4 ones of those that ranks would try, too. */
+static int add_addresses(char *address, const char *interfaces, struct sl_err *err)
 {
-    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-        char ip[INET_ADDRSTRLEN];
+    struct sl_address a[SL_ADDRESS_MAX];
+    int n = sl_address_list(interfaces, a, err);
+
+    address[0] = '\0';
+    for (int i = 0; i < n; i++) {
         size_t len = strlen(address);
 
-        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP)
-            || ((i->ifa_flags & IFF_LOOPBACK) != 0) != loopback || (only && strcmp(only, i->ifa_name))
-            || len + sizeof ip + 8 > SL_STAR_ADDRESS)
+        if (a[i].at.ss_family != AF_INET || len + INET_ADDRSTRLEN + 8 > SL_STAR_ADDRESS)
             continue;
-        inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr, ip, sizeof ip);
-        snprintf(address + len, SL_STAR_ADDRESS - len, "%s%s", len ? "," : "", ip);
+        if (len)
+            address[len++] = ',';
+        inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)&a[i].at)->sin_addr, address + len,
+                  INET_ADDRSTRLEN);
     }
+    if (n < 0 || *address)
+        return n < 0 ? -1 : 0;
+    sl_fail(err, SL_USAGE, "this machine has no IPv4 address for the agents to meet at");
+    return sl_hint(err, "SHARDLAUNCH_IFNAME names the network interfaces to use.");
 }
 
-int sl_star_listen(char address[SL_STAR_ADDRESS], const char *interface, struct sl_err *err)
+int sl_star_listen(char address[SL_STAR_ADDRESS], const char *interfaces, struct sl_err *err)
 {
     struct sockaddr_in a = {.sin_family = AF_INET};
     socklen_t size = sizeof a;
-    struct ifaddrs *all = NULL;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0 || bind(fd, (void *)&a, sizeof a) || listen(fd, 1024)
-        || getsockname(fd, (void *)&a, &size) || getifaddrs(&all)) {
+        || getsockname(fd, (void *)&a, &size)) {
         sl_fail(err, SL_SYSTEM, "cannot listen for the other agents: %s", strerror(errno));
         goto fail;
     }
-    address[0] = '\0';
-    add_addresses(address, all, interface, 0);
-    add_addresses(address, all, interface, 1);
-    freeifaddrs(all);
-    if (!address[0]) {
-        sl_fail(err, SL_USAGE, "no network interface \"%s\" that is up and has an IPv4 address",
-                interface ? interface : "");
-        sl_hint(err, "Set SHARDLAUNCH_IFNAME to one that `ip -4 address` shows, or not at all.");
+    if (add_addresses(address, interfaces, err))
         goto fail;
-    }
     snprintf(address + strlen(address), SL_STAR_ADDRESS - strlen(address), ":%d", ntohs(a.sin_port));
     return fd;
 fail:

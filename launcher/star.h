@@ -34,11 +34,11 @@ struct sl_star_conn {
 };
 
 /*
- * Listen on a port that the kernel chooses. `address` gets every IPv4 address of this machine that
- * is up, loopback last: which of them a peer reaches is not ours to know, so it tries them.
- * SHARDLAUNCH_IFNAME in the environment: only that interface. The descriptor, or -1.
+ * Listen on a port that the kernel chooses. `address` gets the IPv4 addresses of executor/address.h:
+ * which of them a peer reaches is not ours to know, so it tries them. `interfaces`:
+ * SHARDLAUNCH_IFNAME, or NULL. The descriptor, or -1.
  */
-int sl_star_listen(char address[SL_STAR_ADDRESS], const char *interface, struct sl_err *err);
+int sl_star_listen(char address[SL_STAR_ADDRESS], const char *interfaces, struct sl_err *err);
 
 /*
  * Connect to the first of the addresses at which the owner of `theirs` answers, as number `index`. It
