@@ -18,7 +18,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 
-enum { TICK_MS = 100 };
+enum { TICK_MS = 100, PATIENCE_S = 2 /* the server's own deadline comes first */ };
 static const char key[] = "sl.task";
 
 struct answer {
@@ -178,7 +178,7 @@ static int read_all(int fd, void *to, size_t n, int64_t end)
 
 static int hear(int fd, size_t size, double seconds, struct sl_bridge *ret, struct sl_err *err)
 {
-    int64_t end = sl_clock_ns() + (int64_t)(1e9 * seconds);
+    int64_t end = sl_clock_ns() + (int64_t)(1e9 * (seconds + PATIENCE_S));
     struct answer a;
 
     if (read_all(fd, &a, sizeof a, end))
@@ -224,7 +224,7 @@ int sl_bridge_exchange(const void *card, size_t size, double seconds, struct sl_
         close(pair[0]);
         return sl_fail(err, SL_SYSTEM, "cannot start a process: %s", strerror(errno));
     }
-    rc = hear(pair[0], size, seconds + 2, ret, &here); /* the server's own deadline comes first */
+    rc = hear(pair[0], size, seconds, ret, &here);
     close(pair[0]);
     if (rc)
         kill(pid, SIGKILL);

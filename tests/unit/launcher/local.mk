@@ -19,4 +19,14 @@ TESTS += %D%/tally.t
 %C%_tally_t_SOURCES = %D%/test_tally.c
 %C%_tally_t_LDADD = $(test_libs)
 nodist_EXTRA_%C%_tally_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/crew.t
+TESTS += %D%/crew.t
+%C%_crew_t_SOURCES = %D%/test_crew.c
+%C%_crew_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_crew_t_SOURCES = dummy.cxx
+check_PROGRAMS += %D%/star.t
+TESTS += %D%/star.t
+%C%_star_t_SOURCES = %D%/test_star.c
+%C%_star_t_LDADD = $(test_libs)
+nodist_EXTRA_%C%_star_t_SOURCES = dummy.cxx
 endif
