@@ -317,6 +317,7 @@ static int get_ranges(struct sl_ckpt_manifest *m, const json_t *o, struct sl_ckp
     size_t n = json_array_size(list);
     struct sl_ckpt_range *r = NULL;
     int64_t at = 0;
+    int whole = 1;
 
     if (!json_is_array(list) || n > MOST_RANKS)
         return bad(err, "list of pieces");
@@ -329,10 +330,9 @@ static int get_ranges(struct sl_ckpt_manifest *m, const json_t *o, struct sl_ckp
                            t->name);
     if (n)
         qsort(r, n, sizeof *r, by_lo);
-    for (size_t i = 0; i < n; at += r[i++].n)
-        if (r[i].lo != at)
-            break;
-    if (at != t->n && (n || k == SL_CKPT_PARAM))
+    for (size_t i = 0; i < n && whole; at += r[i++].n)
+        whole = r[i].lo == at; /* to the end: a piece behind a whole tensor is one too many */
+    if (!whole || (at != t->n && (n || k == SL_CKPT_PARAM)))
         return sl_fail(err, SL_USAGE, "the pieces of tensor \"%s\" do not make it up", t->name);
     t->range[k] = r;
     t->count[k] = (int)n;
