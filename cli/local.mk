@@ -4,6 +4,7 @@ sl_libs = libweb.a liblauncher.a libexecutor.a libkernels.a libstore.a libcommon
 
 # All but main.c: man/pages reads the same tables.
 cli_sources = \
+	%D%/alloc.c %D%/alloc.h \
 	%D%/check.c \
 	%D%/data.c \
 	%D%/commands.c %D%/commands.h \

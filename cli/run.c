@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/alloc.h"
 #include "cli/commands.h"
 #include "cli/page.h"
 #include "cli/requeue.h"
@@ -51,6 +52,9 @@ static const struct sl_opt options[] = {
      .help
      = "Seconds between progress lines when stderr is no terminal; 0 for none. 10 if not given."},
     {.name = "show-logs", .help = "Show the ranks' output, each line with its rank."},
+    {.name = "alloc",
+     .help = "Ask Slurm for resources.nodes nodes (salloc) and run on them; SALLOC_PARTITION and the"
+             " like say which."},
     SL_OPT_PORT,
     {.name = "no-web", .help = "Serve no status page."},
     {.name = "quiet", .letter = 'q', .help = "Say nothing unless something is wrong."},
@@ -103,6 +107,8 @@ static int take_shape(struct run *r, char shape[2][64], struct sl_err *err)
     const struct sl_resources *want = &r->job->resources;
     int each;
 
+    if (sl_args_given(r->args, "alloc"))
+        return 0;
     if (!r->crew && want->nodes > 1) {
         sl_fail(err, SL_USAGE, "resources.nodes is %" PRId64 ", and this is one task on one machine",
                 want->nodes);
@@ -428,11 +434,23 @@ static int lead(struct run *r, struct sl_err *err)
     return status;
 }
 
+/* Only comes back when it fails. */
+static int allocate(struct run *r, struct sl_err *err)
+{
+    int status = r->again ? find(r, err) : 0;
+
+    if (!status)
+        status = load(r, err) || sl_alloc_become(r->job, err) ? -1 : 0;
+    return status;
+}
+
 static int go(struct run *r, struct sl_err *err)
 {
     int status = -1;
 
-    if (sl_crew_meet(r->how, NULL, &r->crew, err) >= 0)
+    if (sl_args_given(r->args, "alloc"))
+        status = allocate(r, err);
+    else if (sl_crew_meet(r->how, NULL, &r->crew, err) >= 0)
         status = r->crew && r->crew->me > 0 ? follow(r, err) : lead(r, err);
     sl_crew_destroy(r->crew);
     sl_program_destroy(r->program);

@@ -363,6 +363,24 @@ END
     nothing_left
 }
 
+@test "run --alloc asks for the nodes itself; inside an allocation it takes those" {
+    program
+    TMPDIR=$T run slurm "$SL" run "$T/job.toml" --alloc --no-web --set resources.nodes=2 --set resources.threads=1
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"Granted job allocation"* ]]
+    TMPDIR=$T run slurm salloc -N2 "$SL" "$T/job.toml" --set resources.nodes=2 --no-web --alloc
+    [ "$status" -eq 0 ]
+    for j in 1 2; do
+        [ "$(sql "SELECT group_concat(DISTINCT host) FROM rank WHERE job = $j")" = n1,n2 ]
+    done
+    run train "$per_node" --alloc
+    [ "$status" -eq 2 ]
+    PATH=/nowhere run "$SL" "$T/job.toml" --alloc
+    [ "$status" -eq 5 ]
+    [[ "$output" == *"cannot start salloc"* ]]
+    nothing_left
+}
+
 @test "submit --dry-run shows the script; without Slurm, submit says so and the job has failed" {
     program
     run "$SL" submit --slurm --dry-run "$T/job.toml" --set resources.nodes=3 --set resources.threads=2 --time 90m --sbatch --partition=x
