@@ -430,7 +430,8 @@ static int gather(struct follower *f, struct pollfd *p, struct slot *s)
     slot(p, s, &n, AT_CHIEF, f->chief.fd, out, 0, 0);
     slot(p, s, &n, AT_HAND, f->hand, POLLIN, 0, 0);
     if (f->local && leads(f)) {
-        slot(p, s, &n, AT_MATES, f->crew->hand, POLLIN, 0, 0);
+        if (!f->killing) /* else a mate may ask for the next attempt, of which we have not heard */
+            slot(p, s, &n, AT_MATES, f->crew->hand, POLLIN, 0, 0);
         if (f->crew->nodes > 1)
             slot(p, s, &n, AT_FENCE, sl_pmix_server_fence_fd(f->pmix), POLLIN, 0, 0);
     }
@@ -456,7 +457,7 @@ static void on_ready(struct follower *f, const struct slot *s)
             take_hand(f);
         break;
     case AT_MATES:
-        if (f->local)
+        if (f->local && !f->killing)
             serve_mates(f);
         break;
     case AT_FENCE:
