@@ -91,15 +91,16 @@ static int print_json(struct sl_store *st, int all, struct sl_buf *b, struct sl_
 static int run(const struct sl_args *args, struct sl_err *err)
 {
     int all = sl_args_given(args, "all"), rc;
-    struct sl_store *st = NULL;
+    struct sl_opened s;
     struct sl_buf b;
 
-    if (sl_state_read(args, &st, err))
+    if (sl_state_read(args, 0, &s, err))
         return -1;
     sl_buf_init(&b, (size_t)256 << 20);
-    rc = sl_args_given(args, "json") ? print_json(st, all, &b, err) : print_table(st, all, &b, err);
+    rc = sl_args_given(args, "json") ? print_json(s.st, all, &b, err)
+                                     : print_table(s.st, all, &b, err);
     sl_buf_fini(&b);
-    sl_store_close(st);
+    sl_state_close(&s);
     return rc;
 }
 

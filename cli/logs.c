@@ -89,15 +89,16 @@ static int catch_up(struct sl_store *st, int64_t job, int64_t attempt, struct lo
 }
 
 /* All logs to their ends; then again, while the job lives and we are to follow. */
-static int follow(struct sl_store *st, int64_t job, struct log *logs, int64_t n, int on,
+static int follow(struct sl_opened *state, int64_t job, struct log *logs, int64_t n, int on,
                   struct seen *seen, struct sl_err *err)
 {
+    struct sl_store *st = state->st;
     int64_t attempt = seen->attempt;
 
     for (;;) {
         int any = 0, last;
 
-        if (sl_read_job(st, job, look, seen, err) < 0)
+        if (sl_state_refresh(state, err) || sl_read_job(st, job, look, seen, err) < 0)
             return -1;
         last = seen->over || !on;
         if (seen->attempt != attempt) { /* begun anew: new files */
@@ -140,20 +141,20 @@ static int run(const struct sl_args *args, struct sl_err *err)
 {
     int64_t id, n = 1, rank = sl_args_int(args, "rank", -1);
     struct seen seen = {0};
-    struct sl_store *st = NULL;
+    struct sl_opened st;
     struct log *logs = NULL;
     int n_operands, rc;
 
     if (sl_state_id(sl_args_operands(args, &n_operands)[0], &id, err)
-        || sl_state_read(args, &st, err))
+        || sl_state_read(args, id, &st, err))
         return -1;
-    rc = st ? sl_read_job(st, id, look, &seen, err) : 0;
+    rc = st.st ? sl_read_job(st.st, id, look, &seen, err) : 0;
     if (rc <= 0) {
-        sl_store_close(st);
+        sl_state_close(&st);
         return rc < 0 ? -1 : sl_state_no_job(id);
     }
     if (rank >= seen.ranks && seen.ranks > 0) {
-        sl_store_close(st);
+        sl_state_close(&st);
         return no_rank(id, seen.ranks, rank, err);
     }
     if (rank < 0)
@@ -164,7 +165,7 @@ static int run(const struct sl_args *args, struct sl_err *err)
             logs[i].rank = rank >= 0 ? rank : i;
             sl_buf_init(&logs[i].line, SL_TAIL_MAX + 2 * LINE_MAX_BYTES);
         }
-        rc = follow(st, id, logs, n, sl_args_given(args, "follow"), &seen, err);
+        rc = follow(&st, id, logs, n, sl_args_given(args, "follow"), &seen, err);
         for (int64_t i = 0; i < n; i++)
             sl_buf_fini(&logs[i].line);
         if (!rc && !seen.bytes)
@@ -173,7 +174,7 @@ static int run(const struct sl_args *args, struct sl_err *err)
         rc = sl_fail(err, SL_SYSTEM, "cannot hold %lld logs", (long long)n);
     }
     free(logs);
-    sl_store_close(st);
+    sl_state_close(&st);
     return rc;
 }
 

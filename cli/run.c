@@ -20,6 +20,7 @@
 #include "launcher/crew.h"
 #include "launcher/launch.h"
 #include "store/jobs.h"
+#include "store/published.h"
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -69,7 +70,8 @@ struct run {
     int again;        /* it has been run before: `retry` */
     const char *how;  /* what a person has typed, in short: for hints */
     struct sl_crew *crew; /* the tasks of srun or mpirun; NULL: alone */
-    char *text, *db, *folder;
+    char *text, *folder, *numbers;
+    struct sl_opened state; /* .db: the database, once the job is in it */
     struct sl_program *program;
     struct sl_plan plan;
     struct sl_plan_limits limits;
@@ -241,7 +243,7 @@ static int create(struct run *r, struct sl_store *st, struct sl_err *err)
     if (!rc && r->again)
         rc = sl_jobs_again(st, r->id, &row, err) == 1 ? 0 : -1;
     else if (!rc)
-        rc = sl_jobs_create(st, &row, &r->id, err);
+        rc = sl_published_claim(st, err) || sl_jobs_create(st, &row, &r->id, err) ? -1 : 0;
     sl_buf_fini(&json);
     if (rc || sl_jobs_dir(st, r->id, dir, sizeof dir, err))
         return -1;
@@ -255,21 +257,53 @@ static int create(struct run *r, struct sl_store *st, struct sl_err *err)
     return rc;
 }
 
+/* Where its rows are published: for the first time. */
+static int publish(struct run *r, struct sl_store *st, struct sl_err *err)
+{
+    if (!sl_published_is(st))
+        return 0;
+    r->numbers = sl_fs_absolute(r->folder, "published.db", err);
+    if (!r->numbers || sl_published_write(st, r->id, err))
+        return -1;
+    if (!sl_args_given(r->args, "quiet"))
+        sl_say("\"%s\" is on a network file system: job %" PRId64 " keeps its rows on this machine and"
+               " publishes them every few seconds",
+               sl_store_dir(st), r->id);
+    return 0;
+}
+
+/* The last word about what was published; what has taken the rows along is no more. */
+static void leave(struct run *r)
+{
+    struct sl_err err = {0};
+    struct sl_store *st = r->state.local && r->id && r->numbers
+                              ? sl_store_open(r->state.db, SL_STORE_WRITE, &err)
+                              : NULL;
+
+    if (st && sl_published_write(st, r->id, &err))
+        sl_say("the last rows of job %" PRId64 " are not published: %s", r->id, err.msg);
+    if (st)
+        sl_published_release(st, r->id);
+    sl_store_close(st);
+    sl_state_close(&r->state);
+}
+
 /* The handle does not survive the launch's fork: it is closed here. */
 static int enter(struct run *r, struct sl_err *err)
 {
-    struct sl_store *st;
-    int rc;
+    char *db = sl_state_db(r->args, err);
+    int bad = !db || sl_state_write(db, &r->state, err), rc;
+    struct sl_store *st = r->state.st;
 
-    if (!r->db)
-        r->db = sl_state_db(r->args, err);
-    st = r->db ? sl_store_open(r->db, SL_STORE_WRITE, err) : NULL;
-    if (!st)
+    free(db);
+    if (bad)
         return -1;
     sl_jobs_sweep(st, NULL); /* what died without a word; no reason to stop this one */
     rc = prepare_data(r, sl_store_dir(st), err);
     if (!rc && !r->again)
         rc = r->again = sl_requeue_find(sl_store_dir(st), &r->id, err);
+    if (rc >= 0 && r->again)
+        rc = sl_published_take(st, r->id, sl_requeue_again(), err);
     if (rc >= 0 && r->again && sl_requeue_again())
         rc = sl_jobs_lose(st, r->id, "Slurm has started its job again", err);
     if (rc >= 0) {
@@ -278,7 +312,12 @@ static int enter(struct run *r, struct sl_err *err)
     }
     if (!rc)
         rc = sl_requeue_note(sl_store_dir(st), r->id, err);
+    if (!rc)
+        rc = publish(r, st, err);
+    if (rc && r->id)
+        sl_published_release(st, r->id);
     sl_store_close(st);
+    r->state.st = NULL;
     return rc;
 }
 
@@ -311,7 +350,7 @@ static void give_up(const struct run *r, const struct sl_err *why)
     int status = why->code == SL_USAGE ? SL_EXIT_USAGE : SL_EXIT_MACHINE;
     struct sl_err err = {0};
     struct sl_lease me;
-    struct sl_store *st = sl_store_open(r->db, SL_STORE_WRITE, &err);
+    struct sl_store *st = sl_store_open(r->state.db, SL_STORE_WRITE, &err);
 
     if (!st || sl_lease_self(&me, &err)
         || sl_jobs_end(st, r->id, &me, SL_FAILED, status, why->msg, &err))
@@ -340,13 +379,14 @@ static void announce(const struct run *r)
 
 static int launch(struct run *r, struct sl_err *err)
 {
-    struct sl_page_opts page = {.db = r->db, .port = (int)sl_args_int(r->args, "port", -1)};
+    struct sl_page_opts page = {.db = r->state.db, .port = (int)sl_args_int(r->args, "port", -1)};
     int web = !sl_args_given(r->args, "no-web");
     struct sl_launch l = {
         .job = r->job,
         .job_text = r->text,
         .id = r->id,
-        .db = r->db,
+        .db = r->state.db,
+        .numbers = r->numbers,
         .folder = r->folder,
         .crew = r->crew,
         .ranks = r->plan.ranks,
@@ -390,16 +430,18 @@ static int know(void *u, const struct sl_job_row *row)
 /* `retry`: the job's folder holds its job file, complete and with absolute paths. 0, or a status. */
 static int find(struct run *r, struct sl_err *err)
 {
-    struct sl_store *st = NULL;
+    struct sl_store *st;
+    struct sl_opened s;
     char dir[4096];
     int found;
 
-    if (sl_state_read(r->args, &st, err))
+    if (sl_state_read(r->args, r->id, &s, err))
         return -1;
+    st = s.st;
     found = st ? sl_read_job(st, r->id, know, NULL, err) : 0;
     if (found > 0 && sl_jobs_dir(st, r->id, dir, sizeof dir, err))
         found = -1;
-    sl_store_close(st);
+    sl_state_close(&s);
     if (found <= 0)
         return found ? -1 : sl_state_no_job(r->id);
     r->file = sl_fs_absolute(dir, "job.toml", err);
@@ -452,12 +494,13 @@ static int go(struct run *r, struct sl_err *err)
         status = allocate(r, err);
     else if (sl_crew_meet(r->how, NULL, &r->crew, err) >= 0)
         status = r->crew && r->crew->me > 0 ? follow(r, err) : lead(r, err);
+    leave(r);
     sl_crew_destroy(r->crew);
     sl_program_destroy(r->program);
     sl_job_destroy(r->job);
     free(r->file);
     free(r->text);
-    free(r->db);
+    free(r->numbers);
     free(r->folder);
     if (r->lock >= 0)
         close(r->lock);

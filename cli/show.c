@@ -224,14 +224,17 @@ static int print_text(struct sl_store *st, int64_t id, struct sl_buf *b, struct 
 
 static int run(const struct sl_args *args, struct sl_err *err)
 {
-    struct sl_store *st = NULL;
+    struct sl_store *st;
+    struct sl_opened s;
     struct sl_json j;
     struct sl_buf b;
     int n, rc = 0;
     int64_t id;
 
-    if (sl_state_id(sl_args_operands(args, &n)[0], &id, err) || sl_state_read(args, &st, err))
+    if (sl_state_id(sl_args_operands(args, &n)[0], &id, err)
+        || sl_state_read(args, id, &s, err))
         return -1;
+    st = s.st;
     sl_buf_init(&b, 64 << 20);
     if (st && sl_args_given(args, "json")) {
         sl_json_init(&j, &b);
@@ -245,7 +248,7 @@ static int run(const struct sl_args *args, struct sl_err *err)
     else if (rc == 0)
         rc = sl_state_no_job(id);
     sl_buf_fini(&b);
-    sl_store_close(st);
+    sl_state_close(&s);
     return rc;
 }
 

@@ -6,6 +6,7 @@
  */
 
 #include "cli/options.h"
+#include "launcher/scratch.h"
 #include "store/store.h"
 
 /* The row of an option table that sl_state_db() reads. */
@@ -19,10 +20,29 @@
 char *sl_state_db(const struct sl_args *args, struct sl_err *err);
 
 /*
- * Open it for reading; jobs whose process is dead are made `lost` first, where that can be written.
- * 0 with *ret, which is NULL when there is no database yet; caller closes.
+ * A store, and where its folder is on a network file system (store/published.h) the scratch folder of
+ * the local one. {0} and a closed one may be closed.
  */
-int sl_state_read(const struct sl_args *args, struct sl_store **ret, struct sl_err *err);
+struct sl_opened {
+    struct sl_store *st; /* NULL: there is no database yet */
+    char *db;            /* the file that st is */
+    struct sl_scratch scratch;
+    int local;
+    int64_t only; /* what is gathered: this job, 0: all in short, SL_STATE_ALL */
+};
+enum { SL_STATE_ALL = -1 };
+
+/* The database `db` for writing: the local one of a run, with nothing in it, where it must be. */
+int sl_state_write(const char *db, struct sl_opened *ret, struct sl_err *err);
+
+/*
+ * Open it for reading; jobs whose process is dead are made `lost` first, where that can be written.
+ * Where runs publish their rows these are gathered, of `only` (see above), with a notice.
+ */
+int sl_state_read(const struct sl_args *args, int64_t only, struct sl_opened *ret,
+                  struct sl_err *err);
+int sl_state_refresh(struct sl_opened *s, struct sl_err *err); /* gather what is new */
+void sl_state_close(struct sl_opened *s);
 
 /* A job's id as an operand. SL_USAGE: no number. */
 int sl_state_id(const char *text, int64_t *ret, struct sl_err *err);

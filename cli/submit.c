@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "executor/job.h"
 #include "store/jobs.h"
+#include "store/published.h"
 #include "store/store.h"
 
 extern char **environ;
@@ -192,10 +193,12 @@ static int hand_over(struct submit *s, struct sl_store *st, int64_t id, struct s
         || sl_fs_write_atomic(toml, s->text, strlen(s->text), 0600, err)
         || sl_fs_write_atomic(path, sl_buf_text(&s->script), s->script.len, 0700, err)
         || sl_jobs_move(st, id, &me, SL_QUEUED, "to be submitted to Slurm", err)
+        || sl_published_write(st, id, err) /* before Slurm starts it */
         || sbatch(path, slurm, sizeof slurm, err)) {
         struct sl_err ignored = {0};
 
         sl_jobs_end(st, id, &me, SL_FAILED, SL_EXIT_MACHINE, err ? err->msg : "", &ignored);
+        sl_published_write(st, id, &ignored);
         goto end;
     }
     snprintf(why, sizeof why, "submitted to Slurm as job %s", slurm);
@@ -215,13 +218,17 @@ static int submit(struct submit *s, struct sl_err *err)
                              .text = s->text,
                              .ranks = sl_job_ranks(s->job),
                              .strategy = sl_strategy_name(s->job->train.strategy)};
-    struct sl_store *st = sl_store_open(s->db, SL_STORE_WRITE, err);
+    struct sl_opened state;
     int64_t id;
-    int rc = st ? sl_jobs_create(st, &row, &id, err) : -1;
+    int rc = sl_state_write(s->db, &state, err);
 
     if (!rc)
-        rc = hand_over(s, st, id, err);
-    sl_store_close(st);
+        rc = sl_published_claim(state.st, err) || sl_jobs_create(state.st, &row, &id, err) ? -1 : 0;
+    if (!rc) {
+        rc = hand_over(s, state.st, id, err);
+        sl_published_release(state.st, id);
+    }
+    sl_state_close(&state);
     return rc;
 }
 

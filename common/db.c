@@ -102,7 +102,9 @@ struct sl_db *sl_db_open(const char *path, enum sl_db_mode mode, struct sl_err *
     if (mode == SL_DB_WRITE && make_file(path, err))
         goto fail;
     /* A reader of a WAL database must be able to write its shared-memory file: not READONLY. */
-    rc = sqlite3_open_v2(path, &db->h, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    rc = sqlite3_open_v2(path, &db->h,
+                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, /* URI: for ATTACH */
+                         NULL);
     if (rc != SQLITE_OK) {
         if (!db->h)
             sl_fail(err, SL_SYSTEM, "database \"%s\": out of memory", path);
@@ -341,6 +343,48 @@ int sl_db_run(struct sl_db *db, struct sl_err *err, const char *sql, const char 
     while ((rc = sl_db_step(db, s, err)) == 1)
         ;
     return rc < 0 ? -1 : sqlite3_changes(db->h);
+}
+
+/* Versions 1 at bytes 18 and 19 of the header: no log (SQLite's file format, 1.3.3). */
+static int seal(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC), bad;
+
+    if (fd < 0)
+        return -1;
+    bad = pwrite(fd, "\1\1", 2, 18) != 2 || fsync(fd);
+    return close(fd) || bad ? -1 : 0;
+}
+
+int sl_db_copy(struct sl_db *db, const char *path, struct sl_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;
+    sqlite3_backup *b = NULL;
+    sqlite3 *to = NULL;
+
+    if (fd < 0)
+        return sl_fail(err, SL_SYSTEM, "make \"%s\": %s", path, strerror(errno));
+    close(fd);
+    rc = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none");
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
+                          NULL);
+    if (rc == SQLITE_OK && (b = sqlite3_backup_init(to, "main", db->h, "main"))) {
+        sqlite3_backup_step(b, -1);
+        rc = sqlite3_backup_finish(b);
+    } else if (rc == SQLITE_OK) {
+        rc = sqlite3_errcode(to);
+    }
+    if (rc != SQLITE_OK)
+        sl_fail(err, code_of(rc), "copy the database to \"%s\": %s", path,
+                to ? sqlite3_errmsg(to) : "out of memory");
+    sqlite3_close(to);
+    if (rc == SQLITE_OK && !seal(path))
+        return 0;
+    if (rc == SQLITE_OK)
+        sl_fail(err, SL_SYSTEM, "write \"%s\": %s", path, strerror(errno));
+    unlink(path);
+    return -1;
 }
 
 int64_t sl_db_last_id(struct sl_db *db)

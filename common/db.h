@@ -57,6 +57,13 @@ void sl_db_done(sqlite3_stmt *s);                                      /* NULL i
 /* A statement without rows. Returns how many rows it changed, or -1. */
 int sl_db_run(struct sl_db *db, struct sl_err *err, const char *sql, const char *types, ...);
 
+/*
+ * Copy the whole of it, as it is now, into the new file `path` (mode 0600), without locks there: for a
+ * folder whose file system has none to trust. On disk when this returns; on -1 nothing is left. The
+ * copy keeps no write-ahead log: open it with immutable=1 while it is only ever replaced.
+ */
+int sl_db_copy(struct sl_db *db, const char *path, struct sl_err *err);
+
 int64_t sl_db_last_id(struct sl_db *db); /* of the last INSERT here */
 
 const char *sl_db_text(sqlite3_stmt *s, int column); /* "" for NULL; lives until the next step */

@@ -30,6 +30,8 @@
 #include "launcher/supervise.h"
 #include "launcher/team.h"
 #include "launcher/term.h"
+#include "store/published.h"
+#include "store/store.h"
 
 enum { TICK_MS = 100, BEAT_MS = 500, REPORTS = 256 };
 static const int64_t kill_ns = 4000000000;
@@ -405,6 +407,20 @@ static void close_attempt(struct agent *a)
         unlink(a->own_log);
 }
 
+/* The keeper's process publishes the end, which may take longer than it lets us be silent; without it, we do. */
+static void publish_alone(struct agent *a)
+{
+    struct sl_err err = {0};
+    struct sl_store *st;
+
+    if (!a->l->db || getppid() == a->c->from->pid)
+        return;
+    st = sl_store_open(a->l->db, SL_STORE_WRITE, &err);
+    if (!st || sl_published_write(st, a->l->id, &err))
+        say(a, "%s", err.msg);
+    sl_store_close(st);
+}
+
 static void close_all(struct agent *a)
 {
     struct sl_err err = {0};
@@ -414,6 +430,7 @@ static void close_all(struct agent *a)
     beat(a); /* each of these takes seconds at most */
     if (a->rec && sl_recorder_close(a->rec, a->sup.state, a->sup.status, a->sup.reason, &err))
         say(a, "%s", err.msg);
+    publish_alone(a);
     beat(a);
     if (a->page) /* last, for open pages to see the end */
         a->l->page_close(a->l->user);
@@ -617,7 +634,8 @@ static void summary(struct agent *a)
     sl_meter_summary(&a->meter);
     if (a->l->db)
         say(a, "job %" PRId64 " %s: logs in %s, numbers in %s", a->l->id,
-            sl_state_name(a->sup.state), a->folder, a->l->db);
+            sl_state_name(a->sup.state), a->folder,
+            a->l->numbers ? a->l->numbers : a->l->db);
     if (a->l->db && a->sup.status == 75)
         say(a, "to go on: shardlaunch retry %" PRId64, a->l->id);
 }

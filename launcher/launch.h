@@ -25,6 +25,7 @@ struct sl_launch {
     const char *job_text;         /* canonical (sl_job_text) */
     int64_t id;                   /* of the job in the store */
     const char *db;               /* path of the store; NULL: nothing is recorded */
+    const char *numbers;          /* the file that keeps them, where that is another; NULL: db */
     const char *folder;           /* the run's: exists; logs go to attempt-N/rank-R.log in it */
     struct sl_crew *crew;         /* NULL: alone. A task other than the first needs only out, silence */
     int ranks;                    /* 1..SL_MAX_RANKS, of the job */

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "store/published.h"
 #include "store/store.h"
 #include "store/writer.h"
 
@@ -80,6 +81,7 @@ struct sl_recorder {
     struct list batch; /* the thread's own, and so are: */
     struct state moving;
     int writing, begun; /* attempt that rows go to; that the store knows */
+    int64_t publish, rest; /* monotonic ns: publish what was written; not before. publish 0: nothing was */
 };
 
 /* A sample or a metric can be missed; everything else is news. */
@@ -471,8 +473,14 @@ static void wait_for_work(struct sl_recorder *r)
             wait_until(r, retry);
         return;
     }
-    while (!r->stop && !r->queue.n && !r->state.fresh)
-        pthread_cond_wait(&r->more, &r->lock);
+    while (!r->stop && !r->queue.n && !r->state.fresh) {
+        if (!r->publish)
+            pthread_cond_wait(&r->more, &r->lock);
+        else if (sl_clock_ns() < r->publish)
+            wait_until(r, r->publish);
+        else
+            return;
+    }
     while (!r->stop && !r->state.fresh && r->queue.n < r->max / 2
            && sl_clock_ns() < r->oldest + (int64_t)COMMIT_MS * 1000000)
         wait_until(r, r->oldest + (int64_t)COMMIT_MS * 1000000);
@@ -493,11 +501,31 @@ static void take(struct sl_recorder *r)
     r->in_batch = r->batch.n;
 }
 
+/* Where rows are published; a failure is told, and tried again when it is due again. */
+static void publish(struct sl_recorder *r, int wrote_some)
+{
+    int64_t begun = sl_clock_ns();
+    struct sl_err err = {0};
+
+    if (!sl_published_is(r->st))
+        return;
+    if (r->publish && begun >= r->publish) {
+        int bad = sl_published_write(r->st, r->job, &err);
+
+        if (bad)
+            warn(r, &err, "it is not published, and tried again");
+        r->rest = sl_published_next(begun, sl_clock_ns());
+        r->publish = bad ? r->rest : 0;
+    } else if (wrote_some && !r->publish) {
+        r->publish = r->rest;
+    }
+}
+
 static void *work(void *arg)
 {
     struct sl_recorder *r = arg;
     int64_t deadline = 0;
-    int done = 0;
+    int done = 0, some, bad;
 
     while (!done) {
         pthread_mutex_lock(&r->lock);
@@ -506,7 +534,10 @@ static void *work(void *arg)
             deadline = sl_clock_ns() + (int64_t)CLOSE_MS * 1000000;
         take(r);
         pthread_mutex_unlock(&r->lock);
-        if (write_batch(r) && deadline)
+        some = r->batch.n > 0 || r->moving.fresh;
+        bad = write_batch(r);
+        publish(r, some);
+        if (bad && deadline)
             sl_clock_sleep_until(sl_clock_ns() + 100000000);
         pthread_mutex_lock(&r->lock);
         done = deadline /* a stop that came while we wrote is seen in the next turn */
@@ -571,6 +602,7 @@ struct sl_recorder *sl_recorder_open(const struct sl_recorder_conf *conf, struct
         || !(r->writer = sl_writer_create(r->st, r->job, r->attempt, err)))
         goto fail;
     r->writing = r->begun = r->attempt;
+    r->rest = 1; /* the first rows are published at once */
     sl_store_timeout(r->st, TIMEOUT_MS);
     if (start(r, err))
         goto fail;

@@ -10,6 +10,7 @@
 struct sl_store {
     struct sl_db *db;
     char *path, *dir;
+    int local; /* dir is elsewhere: rows are published there (published.h) */
 };
 
 /* Ids in metric_name (schema.sql) of what a sample rolls up. */

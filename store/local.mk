@@ -2,6 +2,7 @@ noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
 	%D%/internal.h \
 	%D%/jobs.c %D%/jobs.h \
+	%D%/published.c %D%/published.h \
 	%D%/reader.c %D%/reader.h \
 	%D%/rollup.c %D%/rollup.h \
 	%D%/series.c %D%/series.h \

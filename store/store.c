@@ -9,6 +9,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "store/internal.h"
+#include "store/published.h"
 
 enum { APPLICATION = 0x534c5244 }; /* "SLRD" */
 
@@ -27,10 +28,10 @@ static int refuse_network(const char *dir, struct sl_err *err)
 
     if (rc <= 0)
         return rc;
-    sl_fail(err, SL_SYSTEM, "the state folder \"%s\" is on a network file system", dir);
+    sl_fail(err, SL_SYSTEM, "the folder of the database, \"%s\", is on a network file system", dir);
     return sl_hint(err,
-                   "SQLite's write-ahead log does not work there: name a database on a disk of "
-                   "this machine with --db or SHARDLAUNCH_DB");
+                   "SQLite's write-ahead log does not work there: let TMPDIR, --db or "
+                   "SHARDLAUNCH_DB name a folder on a disk of this machine");
 }
 
 static int name_folder(struct sl_store *st, const char *path, struct sl_err *err)
@@ -79,7 +80,7 @@ struct sl_store *sl_store_open(const char *path, enum sl_store_mode mode, struct
                 "SHARDLAUNCH_STATE names another folder for all files of runs, --db a database");
         goto fail;
     }
-    if (refuse_network(st->dir, err))
+    if (refuse_network(st->dir, err) || sl_published_follow(st, err))
         goto fail;
     st->db = sl_db_open(path, mode == SL_STORE_WRITE ? SL_DB_WRITE : SL_DB_READ, err);
     if (!st->db)

@@ -20,8 +20,8 @@ enum sl_store_mode {
 
 /*
  * SL_USAGE: made by a newer shardlaunch, not a database of ours, or none there to read; SL_SYSTEM:
- * cannot be opened, or lies on a network file system, where WAL loses data (with a hint). Caller
- * closes.
+ * cannot be opened, or lies on a network file system, where WAL loses data (with a hint): there runs
+ * publish their rows (published.h). Caller closes.
  */
 struct sl_store *sl_store_open(const char *path, enum sl_store_mode mode, struct sl_err *err);
 void sl_store_close(struct sl_store *st); /* NULL is fine */

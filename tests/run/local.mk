@@ -5,3 +5,5 @@ TESTS += %D%/checkpoint.bats
 EXTRA_DIST += %D%/checkpoint.bats
 TESTS += %D%/faults.bats
 EXTRA_DIST += %D%/faults.bats doc/faults.md
+TESTS += %D%/netfs.bats
+EXTRA_DIST += %D%/netfs.bats
