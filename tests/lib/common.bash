@@ -3,6 +3,9 @@
 
 SL="${builddir:-$BATS_TEST_DIRNAME/../../build}/shardlaunch"
 
+# With sanitizers: a signal must stay a signal.
+export ASAN_OPTIONS=handle_segv=0:handle_sigbus=0
+
 sl_setup() {
     export XDG_STATE_HOME="$BATS_TEST_TMPDIR/state" TMPDIR="$BATS_TEST_TMPDIR/tmp"
     unset SHARDLAUNCH_DB SHARDLAUNCH_SERVER

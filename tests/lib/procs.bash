@@ -52,4 +52,4 @@ await() { # PID: its exit status into $status
 
 # With sanitizers: a signal must stay a signal, and libpmix's own leaks are not ours.
 export LSAN_OPTIONS=suppressions=$BATS_TEST_DIRNAME/../lib/lsan.supp:print_suppressions=0
-export ASAN_OPTIONS=handle_segv=0
+export ASAN_OPTIONS=handle_segv=0:handle_sigbus=0
