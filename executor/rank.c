@@ -40,7 +40,7 @@ static int check_start(const struct sl_rank_start *s, struct sl_err *err)
     if (s->magic != SL_RANK_MAGIC || s->version != SL_RANK_VERSION)
         return sl_fail(err, SL_BUG, "the start record is not one of this version");
     if (s->ranks < 1 || s->ranks > SL_MAX_RANKS || s->rank < 0 || s->rank >= s->ranks
-        || s->nodes < 1 || s->nlocal < 1 || s->node < 0 || s->node >= s->nodes
+        || s->nodes < 1 || s->nodes > s->ranks || s->nlocal < 1 || s->nlocal > s->ranks || s->node < 0 || s->node >= s->nodes
         || s->nodes * s->nlocal != s->ranks || s->local < 0 || s->local >= s->nlocal
         || s->node * s->nlocal + s->local != s->rank || s->threads < 1 || s->arena_bytes < 1
         || !(s->hang_timeout >= 0) || s->text_bytes > SL_RANK_MAX_TEXT)
