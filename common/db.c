@@ -90,6 +90,26 @@ static int make_file(const char *path, struct sl_err *err)
     return 0;
 }
 
+/*
+ * SQLite answers "locked" at once, without its busy handler, to all but one of those that turn a new
+ * database to WAL in the same moment: the wait is ours.
+ */
+static int to_wal(struct sl_db *db, struct sl_err *err)
+{
+    struct sl_err why = {0};
+
+    for (int ms = 0;; ms += 5) {
+        if (!sl_db_exec(db, "PRAGMA journal_mode = WAL", &why))
+            return 0;
+        if (why.code != SL_BUSY || ms >= WAIT_MS)
+            break;
+        usleep(5000);
+    }
+    if (err)
+        *err = why;
+    return -1;
+}
+
 struct sl_db *sl_db_open(const char *path, enum sl_db_mode mode, struct sl_err *err)
 {
     struct sl_db *db = sl_calloc(1, sizeof *db);
@@ -114,7 +134,7 @@ struct sl_db *sl_db_open(const char *path, enum sl_db_mode mode, struct sl_err *
     }
     sqlite3_extended_result_codes(db->h, 1);
     sqlite3_busy_timeout(db->h, WAIT_MS);
-    if (mode == SL_DB_WRITE && sl_db_exec(db, "PRAGMA journal_mode = WAL", err))
+    if (mode == SL_DB_WRITE && to_wal(db, err))
         goto fail;
     if (sl_db_exec(db, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON", err))
         goto fail;
