@@ -53,3 +53,30 @@ await() { # PID: its exit status into $status
 # With sanitizers: a signal must stay a signal, and libpmix's own leaks are not ours.
 export LSAN_OPTIONS=suppressions=$BATS_TEST_DIRNAME/../lib/lsan.supp:print_suppressions=0
 export ASAN_OPTIONS=handle_segv=0:handle_sigbus=0
+
+# small_job PATH: a job of two ranks that takes a moment, and its text in the same folder
+small_job() {
+    for i in $(seq 400); do echo "line $i of a text that says little, $((i * i)) times"; done >"$(dirname "$1")/text"
+    cat >"$1" <<'TOML'
+name = "small"
+[resources]
+ranks_per_node = 2
+threads = 1
+[model]
+kind = "gpt"
+layers = 1
+heads = 2
+width = 32
+context = 32
+[data]
+train = "text"
+valid_fraction = 0.1
+tokenizer = "byte"
+[train]
+strategy = "zero2"
+steps = 5
+batch = 8
+lr = 1e-3
+seed = 1
+TOML
+}

@@ -12,29 +12,7 @@ setup() {
     job=$T/job.toml
     export SHARDLAUNCH_STATE=$T/state
     unset SHARDLAUNCH_DB SHARDLAUNCH_NETWORK_FS
-    for i in $(seq 400); do echo "line $i of a text that says little, $((i * i)) times"; done >text
-    cat >"$job" <<'TOML'
-name = "small"
-[resources]
-ranks_per_node = 2
-threads = 1
-[model]
-kind = "gpt"
-layers = 1
-heads = 2
-width = 32
-context = 32
-[data]
-train = "text"
-valid_fraction = 0.1
-tokenizer = "byte"
-[train]
-strategy = "zero2"
-steps = 5
-batch = 8
-lr = 1e-3
-seed = 1
-TOML
+    small_job "$job"
 }
 
 teardown() {
