@@ -629,8 +629,9 @@ int sl_recorder_close(struct sl_recorder *r, enum sl_state state, int exit_statu
     int rc = sl_jobs_end(r->st, r->job, &r->me, state, exit_status, reason, err);
 
     if (!rc && left)
-        rc = sl_fail(err, SL_SYSTEM, "%lld records of job %lld could not be written",
-                     (long long)left, (long long)r->job);
+        rc = sl_fail(err, SL_SYSTEM, "%lld records of job %lld could not be written%s%s",
+                     (long long)left, (long long)r->job, r->notice[0] ? ": " : "",
+                     r->notice); /* the last flush may be the first to fail: nobody was told why */
     destroy(r);
     return rc;
 }
